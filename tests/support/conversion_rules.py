@@ -32,6 +32,10 @@ class FunctionTransformation:
         obj |= json_values.copy(obj)
         return bool(self.change(obj))
 
+    def failures(self, _obj: Object) -> list[tuple[str, str]]:
+        """Implement Transformation.failures."""
+        return []
+
 
 @dataclass(frozen=True)
 class FunctionRules:

@@ -184,7 +184,7 @@ def compile_conversion(crd: Json, conversion: Json, *, in_use: bool) -> MadeConv
             with suppress(ConversionError):
                 built.compiled.transformation(source, target)
     if built.rules is not None:
-        check_compiled(built.rules, built.compiled, schemas, built.report)
+        check_compiled(built.rules, built.compiled, built.report)
     return MadeConverter(PruningConverter(built.converter, schemas), problem_text(built.report), built.converts)
 
 

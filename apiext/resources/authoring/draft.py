@@ -59,9 +59,9 @@ def _settle(name: str, hub: str, spokes: Sequence[SpokeDraft], schemas: Mapping[
 
 def _add_default(found: RuleFinding, hub: str, spokes: Sequence[SpokeDraft], schemas: Mapping[str, CompiledSchema]) -> bool:
     """Add a default for a required field without a source. Return whether there is a value."""
-    if found.missing is None:
+    if found.field is None:
         return False
-    version, path = found.missing
+    version, path = found.field
     schema: Structural | None = schemas[version].structural
     for step in parse_path(path):
         schema = None if schema is None else schema.items or schema.additional if step == EACH else schema.properties.get(step)

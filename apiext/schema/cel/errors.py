@@ -18,13 +18,17 @@ class CelError(Exception):
     """The error as an expression's result. `&&` and `||` may absorb it. Its text is cel-go's."""
 
 
+class NoSuchKeyError(CelError):
+    """A key or field is absent."""
+
+
 class BudgetError(Exception):
     """A run-time cost limit was exceeded. No operator absorbs it: no further rule of the object runs."""
 
 
-def no_such_key(key: object) -> CelError:
+def no_such_key(key: object) -> NoSuchKeyError:
     """Return the error of an absent key or field; `key` is its text."""
-    return CelError(f"no such key: {key}")
+    return NoSuchKeyError(f"no such key: {key}")
 
 
 def no_such_attribute(name: str) -> CelError:

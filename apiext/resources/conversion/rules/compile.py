@@ -236,6 +236,10 @@ class Stage(Protocol):
         """See `Transformation.apply`. What rules change in the object is not shared."""
         ...
 
+    def failures(self, obj: Object) -> list[tuple[str, str]]:
+        """See `Transformation.failures`."""
+        ...
+
 
 class StepsStage:
     """Implements Stage for rules without expressions."""
@@ -256,6 +260,10 @@ class StepsStage:
         obj["apiVersion"] = self._api_version
         return self._finish(obj, known) and is_exact
 
+    def failures(self, _obj: Object) -> list[tuple[str, str]]:
+        """Implement Stage.failures: there are no expressions."""
+        return []
+
 
 class StagedTransformation:
     """Implements Transformation."""
@@ -275,6 +283,10 @@ class StagedTransformation:
         for stage in self._stages:
             is_exact = stage.apply(obj, UNKNOWN) and is_exact
         return self._last.apply(obj, known) and is_exact
+
+    def failures(self, obj: Object) -> list[tuple[str, str]]:
+        """Implement Transformation.failures."""
+        return (self._stages[0] if self._stages else self._last).failures(obj)
 
 
 def compile_rules(rules: ConversionRules, schemas: Mapping[str, CompiledSchema]) -> CompiledRules:

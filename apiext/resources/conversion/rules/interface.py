@@ -32,6 +32,13 @@ class Transformation(Protocol):
         """
         ...
 
+    def failures(self, obj: Object) -> list[tuple[str, str]]:
+        """Evaluate each expression about objects of the source version. Return the places in the Conversion and the reasons of failures.
+
+        The object stays as it is.
+        """
+        ...
+
 
 class CompiledRules(Protocol):
     """The rules of all versions of a CRD, compiled for their schemas. Each pair is compiled at its first use."""

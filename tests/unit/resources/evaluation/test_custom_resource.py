@@ -133,6 +133,37 @@ def test_applies(widgets: CustomResource) -> None:
         v1.apply(live, _widget(), "first", subresource="scale")
 
 
+def test_applies_what_expressions_convert() -> None:
+    """Apply an object without what its manager no longer sets, although the expressions of both directions read below that."""
+    seconds = crd(
+        "widgets",
+        version("v1", storage=True, schema=_spec_schema(secs={"type": "integer"})),
+        version("v2", schema=_spec_schema(millis={"type": "integer"})),
+    )
+    directions = {
+        "toHub": [{"path": "spec.millis", "value": "has(self.spec.secs) ? optional.of(self.spec.secs * 1000) : optional.none()"}],
+        "toSpoke": [{"path": "spec.secs", "value": "self.spec.millis / 1000"}],
+    }
+    rules = {"hub": "v2", "spokes": [{"version": "v1", "rules": [{"expression": directions}]}]}
+    widgets = load(seconds, conversion=RULES | {"spec": rules})
+    group, kind = seconds["spec"]["group"], seconds["spec"]["names"]["kind"]
+    bare = {"kind": kind, "metadata": {"name": "w", "namespace": "default"}}
+
+    live = widgets.version("v2").apply(None, bare | {"apiVersion": f"{group}/v2", "spec": {"millis": 3000}}, "first")
+    live = widgets.version("v1").apply(
+        widgets.convert(live, "v1"), bare | {"apiVersion": f"{group}/v1", "metadata": bare["metadata"] | {"labels": {"a": "b"}}}, "second"
+    )
+    assert live["spec"] == {"secs": 3}
+    live = widgets.version("v1").apply(live, bare | {"apiVersion": f"{group}/v1"}, "first")
+    live = widgets.version("v2").apply(widgets.convert(live, "v2"), bare | {"apiVersion": f"{group}/v2"}, "first")
+
+    assert not live.get("spec")
+
+
+def _spec_schema(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+
+
 def test_counts_costs(widgets: CustomResource) -> None:
     """Count the cost of rules, which some versions do not have."""
     assert 0 < widgets.version("v1").rule_cost(_widget(low=1, high=2)).spent < 100

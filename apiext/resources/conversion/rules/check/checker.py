@@ -9,7 +9,7 @@ from apiext.resources.conversion.rules import model
 from apiext.resources.conversion.rules.check.places import placed_rules, spoke_path
 from apiext.resources.conversion.rules.check.report import CarriedField, CheckReport, DeclaredLoss
 from apiext.resources.conversion.rules.check.rule_travels import Travel, travel_to_hub, travel_to_spoke
-from apiext.resources.conversion.rules.check.shape import ChangingSchema, shape_of, type_of
+from apiext.resources.conversion.rules.check.shape import ANYTHING, ChangingSchema, shape_of, type_of
 from apiext.resources.conversion.rules.inverse import inverse
 from apiext.resources.conversion.rules.model import EACH, Drop, Side
 from apiext.resources.conversion.rules.paths import path_text
@@ -34,16 +34,17 @@ _SHOWN_VALUES: Final = 5
 class Arrival:
     """Compares all that arrives in one direction of a spoke."""
 
-    def __init__(self, source: str, target: str, spoke: str, report: CheckReport) -> None:
-        """Compare schemas on the way from version source to target by the rules at the path `spoke`."""
-        self._source = source
+    def __init__(self, travel: Travel, target: str, spoke: str, report: CheckReport) -> None:
+        """Compare a schema after its way to the target version by the rules at the path `spoke`."""
+        self._travel = travel
+        self._source = travel.version
         self._target = target
         self._spoke = spoke
         self._report = report
 
-    def compare(self, shape: ChangingSchema, target: ChangingSchema) -> None:
+    def compare(self, target: ChangingSchema) -> None:
         """Report what the target does not specify, has as another type, or requires without a source."""
-        self._object(shape, target, ())
+        self._object(self._travel.shape, target, ())
 
     def _value(self, shape: ChangingSchema, target: ChangingSchema, steps: FieldSteps) -> None:
         if not self._constants(shape, target):
@@ -65,7 +66,7 @@ class Arrival:
             there = target.child(name)
             if there is not None:
                 self._value(child, there, (*steps, name))
-            elif child.is_computed:
+            elif child.is_computed or child.is_emptied:
                 continue
             elif child.placed:
                 self._report.problem(child.placed, f"{self._target} has no field {path_text((*steps, name))}")
@@ -79,8 +80,8 @@ class Arrival:
         self._required(shape, target, steps)
 
     def _required(self, shape: ChangingSchema, target: ChangingSchema, steps: FieldSteps) -> None:
-        for name in sorted(target.required - shape.required):
-            if not steps and name in _IDENTITY:
+        for name in sorted(target.required):
+            if (not steps and name in _IDENTITY) or self._travel.has_surely(shape, name):
                 continue
             there = target.properties.get(name)
             if there is not None and there.raw.get("default") is not None:
@@ -90,9 +91,8 @@ class Arrival:
                 message = f"{self._target} requires {text}, for which {self._source} has no source: add a default"
                 self._report.problem(place, message, (self._target, text))
             else:
-                self._report.warn(
-                    place, f"{self._target} requires {text}, which objects of {self._source} may lack: a default would give it to all"
-                )
+                message = f"{self._target} requires {text}, which objects of {self._source} may lack: a default would give it to all"
+                self._report.warn(place, message, (self._target, text))
 
     def _types(self, shape: ChangingSchema, target: ChangingSchema, steps: FieldSteps) -> bool:
         """Return whether the types agree. Report those that do not."""
@@ -107,23 +107,26 @@ class Arrival:
         place, names = shape.placed or self._spoke, " or ".join(sorted(wanted))
         text = f"{path_text(steps)} is of type {' or '.join(sorted(actual))} from {self._source}, and {names} in {self._target}"
         if actual & accepted:
-            self._report.warn(place, f"{text}: other values become invalid")
+            self._report.warn(place, f"{text}: other values become invalid", (self._target, path_text(steps)))
             return True
         self._report.problem(place, text if shape.placed else f"{text}; no rule converts it")
         return False
 
     def _enum(self, shape: ChangingSchema, target: ChangingSchema, steps: FieldSteps) -> None:
         actual, allowed = shape.raw.get("enum"), target.raw.get("enum")
-        if not allowed:
+        if not allowed or shape.raw is ANYTHING:
             return
         mapped = [value for value, _place in shape.constants]
         left = [value for value in actual or () if value not in allowed and value not in mapped]
-        if left:
-            values = ", ".join(map(repr, left[:_SHOWN_VALUES])) + (", ..." if len(left) > _SHOWN_VALUES else "")
-            self._report.warn(
-                shape.placed or self._spoke,
-                f"{path_text(steps)} may have values from {self._source} that {self._target} does not allow: {values}",
-            )
+        path = path_text(steps)
+        if not actual:
+            kind = "text" if shape.types == {"string"} else "value"
+            text = f"{path} may have any {kind} from {self._source}, and {self._target} allows only {_listed(allowed)}"
+        elif left:
+            text = f"{path} may have values from {self._source} that {self._target} does not allow: {_listed(left)}"
+        else:
+            return
+        self._report.warn(shape.placed or self._spoke, text, (self._target, path))
 
     def _constants(self, shape: ChangingSchema, target: ChangingSchema) -> bool:
         """Return whether the target allows all values that rules give. Report the others."""
@@ -139,6 +142,10 @@ class Arrival:
                 is_fine = False
                 self._report.problem(place, f"{self._target} does not allow the value {value!r}: {error}")
         return is_fine
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(repr, values[:_SHOWN_VALUES])) + (", ..." if len(values) > _SHOWN_VALUES else "")
 
 
 def _errors(value: Any, raw: Any) -> list[str]:
@@ -250,7 +257,7 @@ class _Spoke:
         return Travel(self._shape(version), self._shape(version), version, self._report)
 
     def _arrive(self, travel: Travel, target: str) -> None:
-        Arrival(travel.version, target, self._path, self._report).compare(travel.shape, self._shape(target))
+        Arrival(travel, target, self._path, self._report).compare(self._shape(target))
         self._report.carried += [CarriedField(travel.version, target, path_text(steps)) for steps in travel.unwrapped]
 
     def _check_drop(self, each: PlacedRule, rule: Drop) -> None:

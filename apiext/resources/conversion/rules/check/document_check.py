@@ -5,17 +5,15 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding import json_values
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.check.checker import check_rules
-from apiext.resources.conversion.rules.check.choices import RandomChoices
-from apiext.resources.conversion.rules.check.places import placed_rules, spoke_path
+from apiext.resources.conversion.rules.check.places import spoke_path
 from apiext.resources.conversion.rules.check.report import CheckReport, report_of
-from apiext.resources.conversion.rules.check.samples import Samples
+from apiext.resources.conversion.rules.check.sample_trials import general_path, try_samples
 from apiext.resources.conversion.rules.compile import compile_rules
 from apiext.resources.conversion.rules.interface import InvalidConversionError
-from apiext.resources.conversion.rules.inverse import MovedPaths
-from apiext.resources.conversion.rules.model import EACH, Expressions
+from apiext.resources.conversion.rules.model import EACH
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.resources.conversion.rules.paths import path_text
 from apiext.schema.compiled import CompiledSchema
@@ -27,11 +25,6 @@ if TYPE_CHECKING:
     from apiext.resources.conversion.rules.interface import CompiledRules, Transformation
     from apiext.resources.conversion.rules.model import ConversionRules, FieldSteps
     from apiext.schema.model import Structural
-
-_TRIALS: Final = 60
-_SHOWN: Final = 80
-_ABSENT: Final = object()
-
 
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
 _KEY: Final = "key"
@@ -58,9 +51,9 @@ def check_defaults(rules: ConversionRules, compiled: CompiledRules, schemas: Map
             for default in islice(_defaults(schemas[source].structural, (), ()), _MAX_DEFAULTS):
                 found = trial.run(default)
                 if found is not None:
-                    value, problem = found
+                    value, problem, field = found
                     text = f"{source} gives {path_text(default.path)} the default {_short(value)}, which makes objects invalid in {target}"
-                    report.warn(spoke_path(index), f"{text}: {problem}")
+                    report.warn(spoke_path(index), f"{text}: {problem}", (target, field))
 
 
 def _short(value: Any) -> str:
@@ -88,25 +81,26 @@ class _Trial:
         self._target = target
         self._transformation = transformation
 
-    def run(self, default: _Default) -> tuple[Any, str] | None:
-        """Return the default and a problem that it makes in the target; None if there is none, or no object to try it."""
+    def run(self, default: _Default) -> tuple[Any, str, str] | None:
+        """Return the default, a problem that it makes in the target, and the path of that; None without one, or no object to try it."""
         obj: Object = {"apiVersion": "", "kind": "", "metadata": {"name": "sample"}} | _holding(default.holder, {})
         try:
             self._source.coerce(obj, defaults=True)
             without = json_values.copy(obj)
             value = _object_at(without, default.holder).pop(default.path[-1])
             problems = self._problems(obj)
-            known = self._problems(without) if problems else set()
+            known = self._problems(without) if problems else {}
         # a ConversionError is a ValueError, as are those of embedded objects without a kind, whose other fields are dropped
         except (ValueError, LookupError):
             return None
-        return next(((value, problem) for problem in sorted(problems) if problem not in known), None)
+        return next(((value, problem, problems[problem]) for problem in sorted(problems) if problem not in known), None)
 
-    def _problems(self, obj: Object) -> set[str]:
-        """Return what the target does not allow of an object of the source. Raise ConversionError."""
+    def _problems(self, obj: Object) -> dict[str, str]:
+        """Return what the target does not allow of an object of the source, with paths. Raise ConversionError."""
         self._transformation.apply(obj)
         self._target.coerce(obj, defaults=True)
-        return {f"{each.field}: {each.body()}" for each in (*self._target.validate_values(obj), *self._target.validate_lists(obj))}
+        errors = (*self._target.validate_values(obj), *self._target.validate_lists(obj))
+        return {f"{each.field}: {each.body()}": general_path(each.field, obj, self._target.structural) for each in errors}
 
 
 def _holding(steps: FieldSteps, value: Any) -> Any:
@@ -121,86 +115,6 @@ def _object_at(value: Any, steps: FieldSteps) -> Object:
         value = value[0] if step == EACH else value[step]
     found: Object = value
     return found
-
-
-def check_agreement(rules: ConversionRules, compiled: CompiledRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:
-    """Warn of each field of an expression that has another value after a conversion there and back, or that fails, with an example."""
-    for index, spoke in enumerate(rules.spokes):
-        places = [*_set_fields(rules, index)]
-        for source, target in ((spoke.version, rules.hub), (rules.hub, spoke.version)):
-            fields = {place: steps for version, place, steps in places if version == source}
-            if fields:
-                _Direction(rules, compiled, source, target, report).check(fields, schemas[source])
-
-
-def _set_fields(rules: ConversionRules, index: int) -> Iterator[tuple[str, str, FieldSteps]]:
-    """Yield the version, the place in the rules, and the path in that version of each field that expressions of a spoke set."""
-    spoke = rules.spokes[index]
-    moves = MovedPaths(spoke.rules)
-    for number, each in enumerate(placed_rules(rules, index)):
-        if not isinstance(each.rule, Expressions):
-            continue
-        for position, assignment in enumerate(each.rule.to_spoke):
-            steps = moves.before(assignment.path, number)
-            if steps is not None:
-                yield spoke.version, f"{each.part('toSpoke')}[{position}]", steps
-        for position, assignment in enumerate(each.rule.to_hub):
-            steps = moves.after(assignment.path, number + 1)
-            if steps is not None:
-                yield rules.hub, f"{each.part('toHub')}[{position}]", steps
-
-
-class _Direction:
-    """Tries objects of one version."""
-
-    def __init__(self, rules: ConversionRules, compiled: CompiledRules, source: str, target: str, report: CheckReport) -> None:
-        self._rules = rules
-        self._compiled = compiled
-        self._source = source
-        self._target = target
-        self._report = report
-
-    def check(self, fields: Mapping[str, FieldSteps], schema: CompiledSchema) -> None:
-        """Convert made-up objects there and back, and compare the fields, which are given by the place of their rule."""
-        samples = Samples(schema, self._rules, self._source, kind="Sample")
-        left = dict(fields)
-        for seed in range(_TRIALS):
-            obj = samples.make(RandomChoices(seed)) if left else None
-            if obj is None:
-                continue
-            try:
-                returned = self._returned(obj)
-            except ConversionError as error:
-                place = next(iter(left))
-                self._report.warn(place, f"fails for some objects of {self._source}: {error}")
-                return
-            for place, steps in [*left.items()]:
-                before, after = _value(obj, steps), _value(returned, steps)
-                if before is not _ABSENT and (after is _ABSENT or not json_values.equal(before, after)):
-                    way = f"{self._source} -> {self._target} -> {self._source}"
-                    text = f"{path_text(steps)} {_shown(before)} becomes {_shown(after)} on the way {way}"
-                    self._report.warn(place, f"the directions disagree: {text}; the difference is carried")
-                    del left[place]
-
-    def _returned(self, obj: Object) -> Object:
-        """Return an object after a conversion there and back, without what it carries. Raise ConversionError."""
-        found: Object = json_values.copy(obj)
-        self._compiled.transformation(self._source, self._target).apply(found)
-        self._compiled.transformation(self._target, self._source).apply(found)
-        return found
-
-
-def _value(obj: Any, steps: FieldSteps) -> Any:
-    for step in steps:
-        if step == EACH or type(obj) is not dict or step not in obj:
-            return _ABSENT
-        obj = obj[step]
-    return obj
-
-
-def _shown(value: Any) -> str:
-    text = "nothing" if value is _ABSENT else json_codec.dumps(value).decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 class CheckedDocument(NamedTuple):
@@ -223,12 +137,16 @@ def check_document(document: object, schemas: Mapping[str, CompiledSchema] | Non
     if schemas is None:
         return CheckedDocument(rules, CheckReport())
     report = check_rules(rules, schemas)
-    check_compiled(rules, compile_rules(rules, schemas), schemas, report)
+    compiled = compile_rules(rules, schemas)
+    check_compiled(rules, compiled, report)
+    if report.is_valid:
+        check_defaults(rules, compiled, schemas, report)
+        try_samples(rules, compiled, schemas, report)
     return CheckedDocument(rules, report)
 
 
-def check_compiled(rules: ConversionRules, compiled: CompiledRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:
-    """Compile the expressions of valid rules, try them and the defaults of the schemas, and add the findings to the report."""
+def check_compiled(rules: ConversionRules, compiled: CompiledRules, report: CheckReport) -> None:
+    """Compile the expressions of valid rules, and add their problems to the report."""
     if not report.is_valid:
         return
     for spoke in rules.spokes:
@@ -239,9 +157,6 @@ def check_compiled(rules: ConversionRules, compiled: CompiledRules, schemas: Map
                 report.extend(report_of(error.errors).findings)
             except ConversionError as error:
                 report.problem("spec", str(error))
-    if report.is_valid:
-        check_agreement(rules, compiled, schemas, report)
-        check_defaults(rules, compiled, schemas, report)
 
 
 def crd_schemas(crd: Object) -> dict[str, CompiledSchema]:

@@ -29,8 +29,8 @@ class RuleFinding:
     """The part of the Conversion object, such as spec.spokes[0].rules[3].move.to."""
     message: str
     severity: Severity = Severity.PROBLEM
-    missing: tuple[str, str] | None = None
-    """The version and path of a required field without a source, which a default would give."""
+    field: tuple[str, str] | None = None
+    """The version and path of a field that may be missing or have a wrong value there; in a problem, of one that a default would give."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"
@@ -81,15 +81,19 @@ class CheckReport:
         """Return whether the rules can be used."""
         return not self.problems
 
-    def problem(self, path: str, message: str, missing: tuple[str, str] | None = None) -> None:
+    def names(self, version: str, path: str) -> bool:
+        """Return whether a finding is about a field of a version."""
+        return any(each.field == (version, path) for each in self.findings)
+
+    def problem(self, path: str, message: str, field: tuple[str, str] | None = None) -> None:
         """Add a problem. Of several about one part of a rule, the first stays: the others follow from it."""
         is_part = ".rules[" in path
         if not any(each.path == path and (is_part or each.message == message) for each in self.problems):
-            self.findings.append(RuleFinding(path, message, missing=missing))
+            self.findings.append(RuleFinding(path, message, field=field))
 
-    def warn(self, path: str, message: str) -> None:
+    def warn(self, path: str, message: str, field: tuple[str, str] | None = None) -> None:
         """Add a warning, once."""
-        found = RuleFinding(path, message, Severity.WARNING)
+        found = RuleFinding(path, message, Severity.WARNING, field)
         if found not in self.findings:
             self.findings.append(found)
 
@@ -99,7 +103,7 @@ class CheckReport:
             if each.severity is Severity.PROBLEM:
                 self.problem(each.path, each.message)
             else:
-                self.warn(each.path, each.message)
+                self.warn(each.path, each.message, each.field)
 
 
 def report_of(errors: Iterable[FieldError]) -> CheckReport:

@@ -31,45 +31,59 @@ class Travel:
         """Fields that a rule leaves behind although none names them."""
         self._report = report
 
-    def find(self, steps: FieldSteps, place: str) -> tuple[ChangingSchema | None, bool]:
-        """Return the schema of a field, and whether objects surely have it. Report a field that does not exist."""
-        shape, sure = self.shape, True
+    def find(self, steps: FieldSteps, place: str) -> ChangingSchema | None:
+        """Return the schema of a field. Report a field that does not exist."""
+        shape = self.shape
         for index, step in enumerate(steps):
             child = shape.child(step)
             if child is None:
                 self._report.problem(place, self._missing(shape, steps, index))
-                return None, False
-            sure = sure and shape.is_sure(step)
+                return None
             shape = child
-        return shape, sure
+        return shape
 
-    def take(self, steps: FieldSteps, place: str) -> tuple[ChangingSchema | None, bool]:
+    def has_surely(self, holder: ChangingSchema, name: str) -> bool:
+        """Return whether each object of a schema has a field."""
+        found = holder.properties.get(name)
+        if found is None:
+            return False
+        return all(any(self._original.implies(known, each) for each in found.follows) for known in holder.because)
+
+    def take(self, steps: FieldSteps, place: str) -> ChangingSchema | None:
         """Remove a field, and return it as `find` does."""
-        found, sure = self.find(steps, place)
-        parent, _ = self.find(steps[:-1], place) if found is not None else (None, False)
+        found = self.find(steps, place)
+        parent = self.find(steps[:-1], place) if found is not None else None
         if parent is not None:
             if steps[-1] == EACH:
                 self._report.problem(place, "the path must end with the name of a field")
+            was_sure = self.has_surely(parent, steps[-1])
             parent.properties.pop(steps[-1], None)
-            parent.required.discard(steps[-1])
-            self._leave(steps[:-1])
-        return found, sure
+            self._leave(steps[:-1], was_sure=was_sure)
+        return found
 
-    def _leave(self, steps: FieldSteps) -> None:
-        """Make an object optional that a move has left, or remove it if it has no other fields: emptied ones are removed."""
-        if len(steps) < 2 or steps[-1] == EACH:
-            return
-        holder: ChangingSchema | None = self.shape
-        for step in steps[:-1]:
-            holder = None if holder is None else holder.child(step)
-        emptied = None if holder is None else holder.properties.get(steps[-1])
-        if holder is None or emptied is None:
-            return
-        holder.required.discard(steps[-1])
-        if not emptied.properties and emptied.additional is None and not emptied.preserves:
+    def _leave(self, steps: FieldSteps, *, was_sure: bool) -> None:
+        """Make an object optional that a rule may have emptied, or remove it if it surely has: emptied ones are removed.
+
+        `was_sure`: the object surely had what the rule takes. One that was empty before stays.
+        """
+        while len(steps) > 1 and steps[-1] != EACH:
+            holder: ChangingSchema | None = self.shape
+            for step in steps[:-1]:
+                holder = None if holder is None else holder.child(step)
+            emptied = None if holder is None else holder.properties.get(steps[-1])
+            if holder is None or emptied is None:
+                return
+            has_others = emptied.properties or emptied.additional is not None or emptied.preserves
+            if has_others or not was_sure:
+                emptied.is_emptied = not has_others
+                if not any(self.has_surely(emptied, name) for name in emptied.properties):
+                    emptied.follows = ()
+                return
+            was_sure = self.has_surely(holder, steps[-1])
             del holder.properties[steps[-1]]
+            steps = steps[:-1]
 
-    def put(self, steps: FieldSteps, shape: ChangingSchema, *, sure: bool, place: str, replaces: bool = False) -> None:
+    def put(self, steps: FieldSteps, shape: ChangingSchema, *, place: str, replaces: bool = False) -> None:
         """Set a field, with the objects around it. Report a field that is there already unless the rule `replaces` it."""
         holder = self.shape
         for index, step in enumerate(steps[:-1]):
@@ -79,8 +93,11 @@ class Travel:
                     self._report.problem(place, self._missing(holder, steps, index))
                     return
                 child = holder.properties[step] = ChangingSchema({"type": "object"}, place)
-            if sure and step != EACH:
-                holder.required.add(step)
+                child.because = child.follows = ()
+            if child.is_emptied:
+                child.is_emptied, child.placed = False, place
+            if step != EACH:
+                child.comes_with(shape)
             holder = child
         name = steps[-1]
         if holder.types and "object" not in holder.types:
@@ -88,10 +105,11 @@ class Travel:
             return
         if not replaces and name in holder.properties and not holder.properties[name].placed:
             self._report.warn(place, f"{self.version} has a field {path_text(steps)} already, which the rule replaces; it is carried")
+        if name in holder.properties:
+            # it stays where there is nothing to replace it
+            shape.comes_with(holder.properties[name])
         shape.placed = place
         holder.properties[name] = shape
-        if sure:
-            holder.required.add(name)
 
     def mark_computed(self, steps: FieldSteps) -> None:
         """Mark a field, if it is there, as one that may end here."""
@@ -101,8 +119,8 @@ class Travel:
         if shape is not None:
             shape.is_computed = True
 
-    def replace(self, steps: FieldSteps, shape: ChangingSchema) -> None:
-        """Set what stands at the path of an existing field."""
+    def replace(self, steps: FieldSteps, shape: ChangingSchema, *, is_inner: bool = False) -> None:
+        """Set what stands at the path of an existing field, and is where that was. An inner value is where it was itself."""
         holder: ChangingSchema | None = self.shape
         for step in steps[:-1]:
             holder = None if holder is None else holder.child(step)
@@ -113,6 +131,8 @@ class Travel:
             changed = shape.as_list(holder.placed) if is_list else shape.as_map(holder.placed)
             self.replace(steps[:-1], changed)
         elif steps[-1] in holder.properties:
+            if not is_inner:
+                shape.stand_for(holder.properties[steps[-1]])
             holder.properties[steps[-1]] = shape
 
     def report_type(self, shape: ChangingSchema, wanted: frozenset[str], steps: FieldSteps, place: str) -> bool:
@@ -158,9 +178,9 @@ def travel_to_spoke(travel: Travel, rules: Sequence[PlacedRule]) -> None:
 
 
 def _move(travel: Travel, source: FieldSteps, target: FieldSteps, names: tuple[str, str]) -> None:
-    shape, sure = travel.take(source, names[0])
+    shape = travel.take(source, names[0])
     if shape is not None:
-        travel.put(target, shape, sure=sure, place=names[1])
+        travel.put(target, shape, place=names[1])
 
 
 def _move_to_hub(travel: Travel, each: PlacedRule, rule: model.Move) -> None:
@@ -172,11 +192,9 @@ def _move_to_spoke(travel: Travel, each: PlacedRule, rule: model.Move) -> None:
 
 
 def _copy_to_hub(travel: Travel, each: PlacedRule, rule: model.Copy) -> None:
-    shape, sure = travel.find(rule.source, each.part("from"))
+    shape = travel.find(rule.source, each.part("from"))
     if shape is not None:
-        copied = ChangingSchema(shape.raw)
-        copied.is_convertible = shape.is_convertible
-        travel.put(rule.target, copied, sure=sure, place=each.part("to"))
+        travel.put(rule.target, shape.copied(), place=each.part("to"))
 
 
 def _copy_to_spoke(travel: Travel, each: PlacedRule, rule: model.Copy) -> None:
@@ -193,12 +211,14 @@ def _default(travel: Travel, each: PlacedRule, rule: model.Default) -> None:
         return
     shape = parent.child(rule.path[-1])
     if shape is None or shape.raw is ANYTHING:
-        shape = value_shape(rule.value, each.part("path"), each.part("value"))
-    elif type(rule.value) is not dict:
-        shape.constants.append((rule.value, each.part("value")))
+        shape = value_shape(rule.value, parent, each.part("path"), each.part("value"))
+    else:
+        if type(rule.value) is not dict:
+            shape.constants.append((rule.value, each.part("value")))
+        # objects without the parent stay without the field
+        shape.because += parent.because
+        shape.follows += parent.because
     parent.properties[rule.path[-1]] = shape
-    # objects without the parent stay without the field
-    parent.required.add(rule.path[-1])
 
 
 def _default_to_hub(travel: Travel, each: PlacedRule, rule: model.Default) -> None:
@@ -212,7 +232,7 @@ def _default_to_spoke(travel: Travel, each: PlacedRule, rule: model.Default) -> 
 
 
 def _enum(travel: Travel, each: PlacedRule, path: FieldSteps, pairs: Sequence[tuple[Any, Any]], part: str) -> None:
-    shape, _ = travel.find(path, each.part("path"))
+    shape = travel.find(path, each.part("path"))
     if shape is None:
         return
     place = each.part(part)
@@ -245,7 +265,7 @@ def _values_part(each: PlacedRule) -> str:
 
 def _wrap(travel: Travel, path: FieldSteps, member: str | None, names: tuple[str, str]) -> None:
     place, inner = names
-    shape, _ = travel.find(path, place)
+    shape = travel.find(path, place)
     if shape is None:
         return
     if member is None:
@@ -253,14 +273,15 @@ def _wrap(travel: Travel, path: FieldSteps, member: str | None, names: tuple[str
     else:
         shape.placed = inner
         holder = ChangingSchema({"type": "object"}, place)
+        holder.stand_for(shape)
         holder.properties[member] = shape
-        holder.required.add(member)
         travel.replace(path, holder)
+        shape.follows = shape.because
 
 
 def _unwrap(travel: Travel, path: FieldSteps, member: str | None, names: tuple[str, str]) -> None:
     place, inner = names
-    shape, _ = travel.find(path, place)
+    shape = travel.find(path, place)
     if shape is None or not travel.report_type(shape, frozenset({"array" if member is None else "object"}), path, place):
         return
     found = shape.child(EACH if member is None else member)
@@ -271,17 +292,7 @@ def _unwrap(travel: Travel, path: FieldSteps, member: str | None, names: tuple[s
     if member is not None:
         travel.unwrapped += [(*path, name) for name in shape.properties if name != member]
     found.placed = place
-    travel.replace(path, found)
-    _demote(travel, path, is_sure=member is not None and member in shape.required)
-
-
-def _demote(travel: Travel, path: FieldSteps, *, is_sure: bool) -> None:
-    """Make a field optional whose value may be missing."""
-    holder: ChangingSchema | None = travel.shape
-    for step in path[:-1]:
-        holder = None if holder is None else holder.child(step)
-    if holder is not None and not is_sure:
-        holder.required.discard(path[-1])
+    travel.replace(path, found, is_inner=True)
 
 
 def _wrap_to_hub(travel: Travel, each: PlacedRule, rule: model.Wrap) -> None:
@@ -301,29 +312,33 @@ def _unwrap_to_spoke(travel: Travel, each: PlacedRule, rule: model.Unwrap) -> No
 
 
 def _split(travel: Travel, whole: FieldSteps, parts: Sequence[FieldSteps], names: tuple[str, Callable[[int], str]]) -> None:
-    shape, sure = travel.take(whole, names[0])
+    shape = travel.take(whole, names[0])
     if shape is None or not travel.report_type(shape, frozenset({"string"}), whole, names[0]):
         return
     for index, steps in enumerate(parts):
-        travel.put(steps, _text(), sure=sure and not index, place=names[1](index))
+        part = _text(shape)
+        if index:
+            part.follows = ()
+        travel.put(steps, part, place=names[1](index))
 
 
 def _join(travel: Travel, parts: Sequence[FieldSteps], whole: FieldSteps, names: tuple[Callable[[int], str], str]) -> None:
-    is_sure = True
-    is_known = True
+    taken: list[ChangingSchema] = []
     for index, steps in enumerate(parts):
-        shape, sure = travel.take(steps, names[0](index))
-        if shape is None:
-            is_known = False
-        else:
+        shape = travel.take(steps, names[0](index))
+        if shape is not None:
             travel.report_type(shape, _TEXT_TYPES, steps, names[0](index))
-        is_sure = is_sure and (sure or index > 0)
-    if is_known:
-        travel.put(whole, _text(), sure=is_sure, place=names[1])
+            taken.append(shape)
+    if len(taken) == len(parts):
+        travel.put(whole, _text(*taken), place=names[1])
 
 
-def _text() -> ChangingSchema:
+def _text(*sources: ChangingSchema) -> ChangingSchema:
+    """Return the schema of a text that is there where one of its sources was."""
     shape = ChangingSchema(TEXT)
+    shape.because = shape.follows = ()
+    for each in sources:
+        shape.comes_with(each)
     shape.is_convertible = True
     return shape
 
@@ -345,7 +360,7 @@ def _join_to_spoke(travel: Travel, each: PlacedRule, rule: model.Join) -> None:
 
 
 def _list_to_map(travel: Travel, each: PlacedRule, rule: model.ListToMap | model.MapToList) -> None:
-    shape, _ = travel.find(rule.path, each.part("path"))
+    shape = travel.find(rule.path, each.part("path"))
     if shape is None or not travel.report_type(shape, frozenset({"array"}), rule.path, each.part("path")):
         return
     item = shape.items or ChangingSchema(ANYTHING)
@@ -356,7 +371,6 @@ def _list_to_map(travel: Travel, each: PlacedRule, rule: model.ListToMap | model
     travel.report_type(key, frozenset({"string"}), (*rule.path, EACH, rule.key), each.part("key"))
     if rule.value is None:
         item.properties.pop(rule.key, None)
-        item.required.discard(rule.key)
         value: ChangingSchema | None = item
     else:
         value = item.child(rule.value)
@@ -368,7 +382,7 @@ def _list_to_map(travel: Travel, each: PlacedRule, rule: model.ListToMap | model
 
 
 def _map_to_list(travel: Travel, each: PlacedRule, rule: model.ListToMap | model.MapToList) -> None:
-    shape, _ = travel.find(rule.path, each.part("path"))
+    shape = travel.find(rule.path, each.part("path"))
     if shape is None or not travel.report_type(shape, frozenset({"object"}), rule.path, each.part("path")):
         return
     value = shape.child(EACH)
@@ -382,11 +396,11 @@ def _map_to_list(travel: Travel, each: PlacedRule, rule: model.ListToMap | model
         item = value
     else:
         item = ChangingSchema({"type": "object"}, each.part("path"))
+        item.stand_for(value)
         value.placed = each.part("value")
         item.properties[rule.value] = value
-        item.required.add(rule.value)
-    item.properties[rule.key] = ChangingSchema(TEXT, each.part("key"))
-    item.required.add(rule.key)
+    key = item.properties[rule.key] = ChangingSchema(TEXT, each.part("key"))
+    key.because = key.follows = item.because
     travel.replace(rule.path, item.as_list(each.part("path")))
 
 
@@ -408,7 +422,10 @@ def _expressions(travel: Travel, assignments: Sequence[model.Assignment], others
     for each in others:
         travel.mark_computed(each.path)
     for index, each in enumerate(assignments):
-        travel.put(each.path, ChangingSchema(ANYTHING), sure=True, place=f"{name}[{index}].path", replaces=True)
+        # as if it always had a value, and made no objects around it
+        computed = ChangingSchema(ANYTHING)
+        computed.because = ()
+        travel.put(each.path, computed, place=f"{name}[{index}].path", replaces=True)
 
 
 def _expressions_to_hub(travel: Travel, each: PlacedRule, rule: model.Expressions) -> None:

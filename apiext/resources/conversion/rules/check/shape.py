@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.resources.conversion.rules.model import EACH
 
 if TYPE_CHECKING:
+    from apiext.resources.conversion.rules.model import FieldSteps
     from apiext.schema.model import Props
 
 ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
 """A schema that allows every value."""
 TEXT: Final = {"type": "string"}
-_TYPE_META: Final = ("apiVersion", "kind", "metadata")
 _TEXTS: Final = {"type": "object", "additionalProperties": TEXT}
 _METADATA: Final = {"type": "object", "properties": {"labels": _TEXTS, "annotations": _TEXTS}}
 
@@ -20,37 +20,42 @@ _METADATA: Final = {"type": "object", "properties": {"labels": _TEXTS, "annotati
 class ChangingSchema:
     """The schema of one value, with those below it. Children are made at their first use."""
 
-    def __init__(self, raw: Props, placed: str = "") -> None:
+    def __init__(self, raw: Props, placed: str = "", origin: FieldSteps = ()) -> None:
+        """Begin with the keywords of a schema. `origin` is the path of the value in the version that it comes from."""
         self.raw = raw
         """The keywords, apart from those that the attributes hold once `is_open`."""
         self.placed = placed
         """The part of the rules that put the value here; empty for a value that stands where its version has it."""
+        self.because: tuple[FieldSteps, ...] = (origin,)
+        """Fields of the version that it comes from: where the value is, one of them was."""
+        self.follows: tuple[FieldSteps, ...] = (origin,)
+        """Fields of that version: where one of them was, the value is."""
         self.constants: list[tuple[Any, str]] = []
         """Values that rules give, with the part of the rules that names each."""
         self.is_convertible = False
         """Whether a text becomes an integer or boolean where the schema wants one."""
         self.is_computed = False
         """Whether an expression of the other direction sets the field: it may end here."""
+        self.is_emptied = False
+        """Whether rules have taken all fields of an object, which stays where it was empty before."""
         self.is_open = False
         """Whether the children are made, and may differ from the keywords."""
+        self._origin = origin
         self._properties: dict[str, ChangingSchema] = {}
         self._items: ChangingSchema | None = None
         self._additional: ChangingSchema | None = None
-        self._required: set[str] = set()
 
     def _open(self) -> None:
         if self.is_open:
             return
         self.is_open = True
-        raw = self.raw
-        self._properties = {name: ChangingSchema(child or {}) for name, child in (raw.get("properties") or {}).items()}
+        raw, origin = self.raw, self._origin
+        properties = raw.get("properties") or {}
+        self._properties = {name: ChangingSchema(child or {}, origin=(*origin, name)) for name, child in properties.items()}
         items, additional = raw.get("items"), raw.get("additionalProperties")
-        self._items = ChangingSchema(items) if isinstance(items, dict) else None
+        self._items = ChangingSchema(items, origin=(*origin, EACH)) if isinstance(items, dict) else None
         values = ANYTHING if additional is True else additional
-        self._additional = ChangingSchema(values) if isinstance(values, dict) else None
-        # a default makes a field as good as required
-        defaulted = (name for name, child in self._properties.items() if child.raw.get("default") is not None)
-        self._required = {*(raw.get("required") or ()), *defaulted}
+        self._additional = ChangingSchema(values, origin=(*origin, EACH)) if isinstance(values, dict) else None
 
     @property
     def properties(self) -> dict[str, ChangingSchema]:
@@ -71,10 +76,10 @@ class ChangingSchema:
         return self._additional
 
     @property
-    def required(self) -> set[str]:
-        """Return the fields that an object surely has; rules change them."""
-        self._open()
-        return self._required
+    def required(self) -> frozenset[str]:
+        """Return the fields that the keywords require. A default makes a field as good as required."""
+        defaulted = (name for name, child in (self.raw.get("properties") or {}).items() if (child or {}).get("default") is not None)
+        return frozenset((*(self.raw.get("required") or ()), *defaulted))
 
     @property
     def preserves(self) -> bool:
@@ -94,13 +99,41 @@ class ChangingSchema:
         found = self.items or self.additional if step == EACH else self.properties.get(step) or self.additional
         return found or (ChangingSchema(ANYTHING) if self.preserves and self.types <= {"object"} else None)
 
-    def is_sure(self, step: str) -> bool:
-        """Return whether an object surely has a field; an item of a list that is there always is."""
-        return step == EACH or step in self.required
+    def implies(self, known: FieldSteps, found: FieldSteps) -> bool:
+        """Return whether an object of this schema with a known field surely has another one, too: in the same item if both are in one."""
+        shape: ChangingSchema | None = self
+        for index, step in enumerate(found):
+            if shape is None:
+                return False
+            if known[: index + 1] != found[: index + 1] and not (shape.raw.get("minItems") if step == EACH else step in shape.required):
+                return False
+            shape = shape.child(step)
+        return True
+
+    def comes_with(self, other: ChangingSchema) -> None:
+        """Note that the value is where another one is, such as one of its fields."""
+        self.because += tuple(each for each in other.because if not any(each[: len(known)] == known for known in self.because))
+        self.follows += tuple(each for each in other.follows if each not in self.follows)
+
+    def stand_for(self, other: ChangingSchema) -> None:
+        """Note that the value is where another one was, and nowhere else."""
+        self.because, self.follows = other.because, other.follows
+
+    def copied(self) -> ChangingSchema:
+        """Return an equal schema that shares nothing that rules change."""
+        found = ChangingSchema(self.raw, self.placed, self._origin)
+        found.stand_for(self)
+        found.constants = [*self.constants]
+        found.is_convertible, found.is_computed, found.is_open = self.is_convertible, self.is_computed, self.is_open
+        found._properties = {name: child.copied() for name, child in self._properties.items()}
+        found._items = self._items and self._items.copied()
+        found._additional = self._additional and self._additional.copied()
+        return found
 
     def as_list(self, placed: str) -> ChangingSchema:
         """Return the schema of a list of this value."""
         found = ChangingSchema({"type": "array"}, placed)
+        found.stand_for(self)
         found._open()
         found._items = self
         return found
@@ -108,6 +141,7 @@ class ChangingSchema:
     def as_map(self, placed: str) -> ChangingSchema:
         """Return the schema of a map of this value."""
         found = ChangingSchema({"type": "object"}, placed)
+        found.stand_for(self)
         found._open()
         found._additional = self
         return found
@@ -118,20 +152,23 @@ def shape_of(raw: Props | None, *, preserves: bool = False) -> ChangingSchema:
     shape = ChangingSchema({**(raw or ANYTHING), **(ANYTHING if preserves else {})})
     for name in ("apiVersion", "kind"):
         shape.properties[name] = ChangingSchema(TEXT)
-    shape.properties["metadata"] = ChangingSchema(_METADATA)
-    shape.required.update(_TYPE_META)
+    shape.properties["metadata"] = ChangingSchema(_METADATA, origin=("metadata",))
     return shape
 
 
-def value_shape(value: Any, placed: str, named: str) -> ChangingSchema:
-    """Return the schema of a value that a rule gives; `placed` and `named` are the parts of the rule with its place and the value."""
+def value_shape(value: Any, holder: ChangingSchema, placed: str, named: str) -> ChangingSchema:
+    """Return the schema of a value that a rule gives each object of the schema `holder`.
+
+    `placed` and `named` are the parts of the rule with its place and the value.
+    """
     shape = ChangingSchema({} if value is None else {"type": type_of(value)}, placed)
+    shape.because = shape.follows = holder.because
     if type(value) is dict:
         for name, member in value.items():
-            shape.properties[name] = value_shape(member, placed, named)
-        shape.required.update(value)
+            shape.properties[name] = value_shape(member, shape, placed, named)
     else:
         shape.constants.append((value, named))
+        shape.raw = {**shape.raw, "enum": [value]}
     return shape
 
 

@@ -81,6 +81,8 @@ class CompiledAssignment:
 
     path: str
     """The field, for errors."""
+    place: str
+    """The expression in the Conversion object."""
     expression: Expression
     field: FieldAccess
     is_date: bool
@@ -137,7 +139,7 @@ class AssignmentCompiler:
             self.errors.append(forbidden(at, exceeded("estimated expression cost", cost, MAX_EXPRESSION_COST)))
             return None
         is_date = target is not None and target.raw.get("format") == "date"
-        return CompiledAssignment(text, expression, FieldAccess(assignment.path), is_date)
+        return CompiledAssignment(text, str(at), expression, FieldAccess(assignment.path), is_date)
 
 
 def _declared(schema: Structural) -> Declaration:

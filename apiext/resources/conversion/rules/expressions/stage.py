@@ -11,8 +11,9 @@ from apiext.base.scheduling.inline_work import PartialWork, current_work, unlimi
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.expressions.compile import CompiledAssignment
 from apiext.resources.conversion.rules.expressions.json_results import JsonResults, LargeResultError
+from apiext.resources.conversion.rules.operations.operation import MISSING
 from apiext.resources.conversion.rules.paths import MAX_PATH_STEPS
-from apiext.schema.cel.errors import BudgetError, CelError
+from apiext.schema.cel.errors import BudgetError, CelError, NoSuchKeyError
 from apiext.schema.cel.rules.budget import Budget, SpentError
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ _MAX_LEVELS: Final = MAX_DEPTH - MAX_PATH_STEPS
 
 
 def evaluate(assignments: Sequence[CompiledAssignment], obj: Object) -> list[Any]:
-    """Return the values of expressions as JSON, MISSING for empty optionals.
+    """Return the values of expressions as JSON, MISSING for empty optionals, and for expressions that read a missing field.
+
+    A server-side apply converts objects that lack what their managers do not set, whatever the schema requires.
 
     Values may have other types than the schema's, and exceed its limits: types are checked and all costs counted.
 
@@ -58,6 +61,8 @@ def _value(assignment: CompiledAssignment, obj: Object, budget: Budget, results:
     try:
         budget.require_some()
         value = assignment.json(budget.run(assignment.expression, obj), results)
+    except NoSuchKeyError:
+        return MISSING
     except CelError as error:
         raise ConversionError(f"the expression for {assignment.path} failed: {error}") from None
     except BudgetError as error:
@@ -84,6 +89,16 @@ class ExpressionStage:
         """Generate the functions of the expressions, which takes long for long ones."""
         for each in self._assignments:
             each.expression.program.strict.prepare(counting=True)
+
+    def failures(self, obj: Object) -> list[tuple[str, str]]:
+        """Implement Stage.failures."""
+        found: list[tuple[str, str]] = []
+        for each in self._assignments:
+            try:
+                evaluate([each], obj)
+            except ConversionError as error:
+                found.append((each.place, str(error)))
+        return found
 
     def apply(self, obj: Object, known: Object) -> bool:
         """Implement Stage.apply: no result is surely exact."""

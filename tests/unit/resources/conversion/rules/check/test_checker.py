@@ -211,6 +211,44 @@ def test_a_required_field_needs_a_source() -> None:
     ]
 
 
+_PAIR: Final = obj(("host", "port"), host=STRING, port=INTEGER)
+BELOW_OPTIONAL: Final = [
+    ([{"rename": {"path": "spec.at.host", "to": "name"}}], obj(at=_PAIR), obj(at=obj(("name", "port"), name=STRING, port=INTEGER))),
+    ([{"rename": {"path": "spec[*].host", "to": "name"}}], array(_PAIR), array(obj(("name", "port"), name=STRING, port=INTEGER))),
+    ([{"move": {"from": "spec.host", "to": "spec.at.host"}}], obj(host=STRING), obj(at=obj(("host",), host=STRING))),
+    (
+        [{"move": {"from": f"spec.at.{name}", "to": f"spec.to.{name}"}} for name in ("host", "port")],
+        obj(at=_PAIR),
+        obj(to=_PAIR),
+    ),
+    (
+        [{"copy": {"from": "spec.at.host", "to": "spec.at.name"}}],
+        obj(at=_PAIR),
+        obj(at=obj(("host", "name"), host=STRING, port=INTEGER, name=STRING)),
+    ),
+    (
+        [{"join": {"paths": ["spec.at.host", "spec.at.port"], "to": "spec.at.address", "separator": ":"}}],
+        obj(at=_PAIR),
+        obj(at=obj(("address",), address=STRING)),
+    ),
+]
+
+
+@pytest.mark.parametrize("rules, spoke, hub", BELOW_OPTIONAL)
+def test_a_required_field_counts_where_its_parent_is(rules: Any, spoke: Any, hub: Any) -> None:
+    """Warn of no field that both versions require in an optional parent."""
+    assert [each.message for each in checked(spoke, hub, *rules).findings if each.message.startswith("v2 requires")] == []
+
+
+def test_a_required_field_of_a_parent_that_others_make_is_reported() -> None:
+    """Warn of a field that is not there with all that makes its parent."""
+    rules = [{"move": {"from": f"spec.{name}", "to": f"spec.at.{name}"}} for name in ("host", "port")]
+
+    report = checked(obj(host=STRING, port=INTEGER), obj(at=_PAIR), *rules)
+
+    assert [each.message.partition(", which")[0] for each in report.warnings] == ["v2 requires spec.at.host", "v2 requires spec.at.port"]
+
+
 def test_rules_see_what_earlier_rules_made() -> None:
     """Follow a field through several rules, and back in reverse order."""
     rules = [

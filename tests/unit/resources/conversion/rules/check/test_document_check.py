@@ -1,5 +1,6 @@
 """The whole check of Conversion objects, with their expressions."""
 
+import re
 from typing import Any
 
 from apiext.resources.conversion.rules.check.document_check import check_document, crd_schemas
@@ -71,11 +72,64 @@ def test_defaults_that_another_version_does_not_allow_are_warnings() -> None:
 
 
 def test_expressions_that_fail_are_warnings() -> None:
-    """Warn of an expression that reads a field which objects may lack."""
-    report = _checked(obj(a=INTEGER), obj(b=INTEGER), _expression({"spec.b": "self.spec.a"}, {"spec.a": "self.spec.?b"}))
+    """Warn of each expression that fails for some objects, with an example, and of no other one."""
+    rule = _expression({"spec.b": "self.spec.?a", "spec.c": "10 / self.spec.a"}, {"spec.a": "self.spec.?b"})
+
+    report = _checked(obj(a=INTEGER), obj(b=INTEGER, c=INTEGER), rule)
+
+    failures = [str(each) for each in report.warnings if "fails" in each.message]
+    assert failures == [
+        (
+            'spec.spokes[0].rules[0].expression.toHub[1].value: fails for objects of v1 such as {"spec":{"a":0}}: '
+            "the expression for spec.c failed: division by zero"
+        )
+    ]
+
+
+def test_expressions_are_tried_on_metadata_alone() -> None:
+    """Warn of each expression that fails for the least object, which server-side apply converts, and of none that has no value then."""
+    to_hub = {"spec.b": "has(self.spec.a) ? self.spec.a : 1", "spec.c": "[1][self.metadata.name.size()]"}
+
+    report = _checked(obj(("a",), a=INTEGER), obj(b=INTEGER, c=INTEGER), _expression(to_hub, {"spec.a": "self.spec.b / 0"}))
+
+    alone = "fails for an object of v1 with metadata alone, as server-side apply converts them: "
+    failures = [str(each) for each in report.warnings if "metadata alone" in each.message]
+    assert failures == [
+        f"spec.spokes[0].rules[0].expression.toHub[1].value: {alone}the expression for spec.c failed: index out of bounds: 6"
+    ]
+
+
+def test_what_becomes_invalid_is_a_warning_with_an_example() -> None:
+    """Show the smallest valid object that violates the other version, by keywords or by rules, once for each reason."""
+    rule = {"rule": "!has(self.even) || self.even % 2 == 0", "message": "not even"}
+    hub = obj(size=INTEGER | {"maximum": 50}, few=array(INTEGER, maxItems=1), even=INTEGER) | {"x-kubernetes-validations": [rule]}
+
+    report = _checked(obj(size=INTEGER, even=INTEGER, few=array(INTEGER), other=mapped(obj(a=STRING))), hub)
 
     assert report.is_valid
-    assert any("fails for some objects of v1: " in each.message for each in report.warnings)
+    found = sorted(each.message.removeprefix("objects that are valid in v1 can be invalid in v2: ") for each in report.warnings)
+    numbers = [re.sub(r"-?\d+", "N", text) for text in found]
+    assert numbers == [
+        'spec.few: Too many: N: must have at most N item; for example {"spec":{"few":[N,N]}}',
+        'spec.size: Invalid value: N: spec.size in body should be less than or equal to N; for example {"spec":{"size":N}}',
+        'spec: Invalid value: not even; for example {"spec":{"even":N}}',
+    ]
+
+
+def test_a_free_text_that_becomes_an_enum_is_a_warning() -> None:
+    """Warn of it once, also where a rule maps some texts, and not of values that a rule gives."""
+    spoke, hub = (
+        obj(mode=STRING, size=STRING),
+        obj(mode=STRING | {"enum": ["a", "b"]}, size=STRING | {"enum": ["S"]}, tier=STRING | {"enum": ["x"]}),
+    )
+    rules = [{"enum": {"path": "spec.size", "map": {"small": "S"}}}, {"default": {"path": "spec.tier", "value": "x"}}]
+
+    report = _checked(spoke, hub, *rules)
+
+    assert [each.message for each in report.warnings] == [
+        "spec.mode may have any text from v1, and v2 allows only 'a', 'b'",
+        "spec.size may have any text from v1, and v2 allows only 'S'",
+    ]
 
 
 def test_fields_are_followed_through_other_rules() -> None:
