@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apiext.schema.compiled import CompiledSchema
     from apiext.schema.model import Structural
 
-_WIDTH: Final = 200
+_WIDTH: Final = 400
 
 
 def draft_text(definition: Definition, hub: str = "") -> str:

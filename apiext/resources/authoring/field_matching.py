@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.resources.conversion.rules.model import EACH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from apiext.resources.conversion.rules.model import FieldSteps
     from apiext.schema.model import Structural
 
-_GENERIC: Final = frozenset(
+GENERIC_NAMES: Final = frozenset(
     {"name", "namespace", "type", "kind", "value", "key", "spec", "status", "enabled", "labels", "annotations", "id"}
 )
-"""Names that say little about what a field is."""
+"""Names that say little about what a field is: one without fields of its own is not sought in another object."""
 _LEAST_SCORE: Final = 3.5
 _LEAST_LIKENESS: Final = 0.55
 _LIKE_NAME: Final = 0.75
+_MARGIN: Final = 0.25
+"""Two matches of one field with scores that differ by less are a guess: neither is made."""
 _DEPTH: Final = 4
 _MOST: Final = 300
 """Fields of each version that are compared with each other."""
@@ -34,6 +39,8 @@ class LoneField:
 
     steps: FieldSteps
     schema: Structural
+    siblings: frozenset[str] = frozenset()
+    """The names of all fields of the object around it."""
 
     @property
     def prefix(self) -> FieldSteps:
@@ -51,25 +58,79 @@ class FieldMatch:
     reason: str
 
 
-def match_fields(sources: Sequence[LoneField], targets: Sequence[LoneField]) -> list[FieldMatch]:
-    """Return the pairs of fields that fit each other best. A field, with all below it, is in one pair at most."""
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What fits what."""
+
+    found: list[FieldMatch]
+    unclear: list[FieldMatch]
+    """Pairs of which several fit equally well: a person decides."""
+
+
+def match_fields(sources: Sequence[LoneField], targets: Sequence[LoneField]) -> Matches:
+    """Return the pairs of fields that fit each other best. A field, with all below it, is in one found pair at most."""
+    inner = _with_inner(sources), _with_inner(targets)
+    rarity = _Rarity([*inner[0], *inner[1]])
+    compared = {
+        (source.steps, target.steps): each
+        for source in inner[0]
+        for target in inner[1]
+        if source.prefix == target.prefix
+        for each in _compared(source, target, rarity)
+    }
     scored = sorted(
-        (
-            (score, found)
-            for source in _with_inner(sources)
-            for target in _with_inner(targets)
-            if source.prefix == target.prefix
-            for score, found in _compared(source, target)
-        ),
-        key=lambda each: (-each[0], len(each[1].source.steps), each[1].source.steps, each[1].target.steps),
+        _with_fields(compared), key=lambda each: (-each[0], len(each[1].source.steps), each[1].source.steps, each[1].target.steps)
     )
-    matches: list[FieldMatch] = []
-    for _score, match in scored:
-        if not any(
-            _overlap(match.source.steps, known.source.steps) or _overlap(match.target.steps, known.target.steps) for known in matches
-        ):
-            matches.append(match)
-    return sorted(matches, key=lambda match: match.source.steps)
+    found: list[FieldMatch] = []
+    unclear: list[FieldMatch] = []
+    for position, (score, match) in enumerate(scored):
+        if any(_meet(match, known) for known in found):
+            continue
+        near = [other for least, other in scored[: position + 1 + _following(scored, position)] if abs(least - score) < _MARGIN]
+        if any(_rival(match, other) and not any(_meet(other, known) for known in found) for other in near):
+            unclear.append(match)
+        else:
+            found.append(match)
+    unclear = [match for match in unclear if not any(_meet(match, known) for known in found)]
+    return Matches(*(sorted(each, key=lambda match: (match.source.steps, match.target.steps)) for each in (found, unclear)))
+
+
+def _with_fields(compared: Mapping[tuple[FieldSteps, FieldSteps], tuple[float, FieldMatch]]) -> Iterable[tuple[float, FieldMatch]]:
+    """Return matches in which an object that fits another one is at least as good as the match of one of its fields: it brings them."""
+    found = dict(compared)
+    for source, target in sorted(compared, key=lambda steps: -len(steps[0])):
+        around = found.get((source[:-1], target[:-1]))
+        if around is not None and source[-1] == target[-1]:
+            found[source[:-1], target[:-1]] = (max(around[0], found[source, target][0]), around[1])
+    return found.values()
+
+
+def _following(scored: Sequence[tuple[float, FieldMatch]], position: int) -> int:
+    """Return how many of the next matches are about as good."""
+    score = scored[position][0]
+    return next((count for count, each in enumerate(scored[position + 1 :]) if score - each[0] >= _MARGIN), len(scored) - position - 1)
+
+
+def _rival(one: FieldMatch, other: FieldMatch) -> bool:
+    """Return whether two matches take one field to places that are not within each other."""
+    sources, targets = (one.source.steps, other.source.steps), (one.target.steps, other.target.steps)
+    return (sources[0] == sources[1] and not _overlap(*targets)) or (targets[0] == targets[1] and not _overlap(*sources))
+
+
+def _meet(one: FieldMatch, other: FieldMatch) -> bool:
+    """Return whether two matches are about the same fields, or about some within the others."""
+    return _overlap(one.source.steps, other.source.steps) or _overlap(one.target.steps, other.target.steps)
+
+
+class _Rarity:
+    """How much it says that two fields share something: much if no others have it."""
+
+    def __init__(self, fields: Sequence[LoneField]) -> None:
+        self._counts = Counter(mark for field in fields for mark in (field.steps[-1], _members(field.schema), _text(field.schema)))
+
+    def of(self, mark: str | tuple[str, ...] | frozenset[str]) -> float:
+        """Return a number between 0 and 1: 1 for what one field of each version has."""
+        return 1 / math.sqrt(max(1, self._counts[mark] - 1))
 
 
 def _with_inner(fields: Sequence[LoneField]) -> list[LoneField]:
@@ -83,8 +144,9 @@ def _with_inner(fields: Sequence[LoneField]) -> list[LoneField]:
 def _descend(field: LoneField, depth: int) -> Iterator[LoneField]:
     yield field
     if depth:
+        siblings = frozenset(field.schema.properties)
         for name, child in field.schema.properties.items():
-            yield from _descend(LoneField((*field.steps, name), child), depth - 1)
+            yield from _descend(LoneField((*field.steps, name), child, siblings), depth - 1)
 
 
 def _overlap(one: FieldSteps, other: FieldSteps) -> bool:
@@ -92,32 +154,44 @@ def _overlap(one: FieldSteps, other: FieldSteps) -> bool:
     return one[:shorter] == other[:shorter]
 
 
-def _compared(source: LoneField, target: LoneField) -> Iterator[tuple[float, FieldMatch]]:
+def _compared(source: LoneField, target: LoneField, rarity: _Rarity) -> Iterator[tuple[float, FieldMatch]]:
     """Yield a match with its score if two fields are alike enough."""
     name, other = source.steps[-1], target.steps[-1]
     if _kind(source.schema) != _kind(target.schema):
         return
+    is_near = source.steps[:-1] == target.steps[:-1]
+    if not is_near and not source.schema.properties and (name in GENERIC_NAMES or other in GENERIC_NAMES):
+        return
     score, reasons = 0.0, []
     likeness = difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()
     if name == other:
-        score += 2 if name in _GENERIC else 5
+        score += 2 if name in GENERIC_NAMES else 2 + 3 * rarity.of(name)
         reasons.append("the same name")
     elif likeness >= _LIKE_NAME or name.lower() in other.lower() or other.lower() in name.lower():
         score += 3 * max(likeness, _LEAST_LIKENESS)
         reasons.append("a similar name")
-    if _same_text(source.schema, target.schema):
-        score += 3
+    text = _text(source.schema)
+    if text and text == _text(target.schema):
+        score += 3 * rarity.of(text)
         reasons.append("the same description")
-    likeness = _likeness(source.schema, target.schema)
+    likeness = member_likeness(source.schema, target.schema)
     if likeness >= _LEAST_LIKENESS:
-        score += 2 * likeness
+        score += 2 * likeness * rarity.of(_members(source.schema))
         reasons.append("the same fields" if source.schema.properties else "the same values")
-    if source.steps[:-1] == target.steps[:-1]:
-        score += 1.5
-    elif name != other:
-        score -= 1
+    score += _nearness(source, target)
     if score >= _LEAST_SCORE:
         yield score, FieldMatch(source, target, ", ".join(reasons).capitalize())
+
+
+def _nearness(source: LoneField, target: LoneField) -> float:
+    """Return what the places of two fields say: most in one object, less the farther apart, more where the siblings are again."""
+    if source.steps[:-1] == target.steps[:-1]:
+        return 1.5
+    names = {source.steps[-1], target.steps[-1]}
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(source.steps[:-1], target.steps[:-1], strict=False)))
+    around = len(source.steps) + len(target.steps) - 2 - 2 * common
+    siblings = len((source.siblings & target.siblings) - names) / max(1, len((source.siblings | target.siblings) - names))
+    return 1.5 * siblings - 0.5 * around - (len(names) - 1)
 
 
 def _kind(schema: Structural) -> Any:
@@ -130,23 +204,22 @@ def _kind(schema: Structural) -> Any:
     return raw.get("type"), raw.get("x-kubernetes-int-or-string")
 
 
-def _same_text(one: Structural, other: Structural) -> bool:
-    found = [_SENTENCE.match(each.raw.get("description") or "") for each in (one, other)]
-    return found[0] is not None and found[1] is not None and _words(found[0][0]) == _words(found[1][0])
+def _text(schema: Structural) -> tuple[str, ...]:
+    """Return the words of the first sentence of a description but the first, which is the name of the field; none without."""
+    found = _SENTENCE.match(schema.raw.get("description") or "")
+    return tuple(found[0].lower().split()[1:]) if found is not None else ()
 
 
-def _words(text: str) -> list[str]:
-    """Return the words of a description but the first, which is the name of the field."""
-    return text.lower().split()[1:]
+def _members(schema: Structural) -> frozenset[str]:
+    """Return the names of the fields of an object, of the items of a list or of the values of a map, else the values of an enum."""
+    inner = schema.items or schema.additional
+    if inner is not None:
+        return _members(inner)
+    return frozenset(schema.properties) or frozenset(map(repr, schema.raw.get("enum") or ()))
 
 
-def _likeness(one: Structural, other: Structural) -> float:
-    """Return how alike the members or values of two schemas are, between 0 and 1; 0 if they have none."""
-    for each in ((one.items, other.items), (one.additional, other.additional)):
-        if each[0] is not None and each[1] is not None:
-            return _likeness(each[0], each[1])
-    members = (set(one.properties), set(other.properties))
-    if not members[0] and not members[1]:
-        members = (set(map(repr, one.raw.get("enum") or ())), set(map(repr, other.raw.get("enum") or ())))
+def member_likeness(one: Structural, other: Structural) -> float:
+    """Return how alike the members or values of two schemas of one kind are, between 0 and 1; 0 if they have none."""
+    members = _members(one), _members(other)
     every = members[0] | members[1]
     return len(members[0] & members[1]) / len(every) if every else 0.0

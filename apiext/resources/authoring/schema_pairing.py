@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.resources.authoring.field_matching import LoneField, match_fields
+from apiext.resources.authoring.field_matching import GENERIC_NAMES, LoneField, match_fields, member_likeness
 from apiext.resources.conversion.rules.model import EACH
 from apiext.resources.conversion.rules.paths import path_text
 from apiext.schema.compiled import CompiledSchema
@@ -75,10 +75,10 @@ class Pairing:
             if other is not None:
                 self._values(child, other, (*steps, name))
             elif not hub.preserve and hub.additional is None:
-                self._lone[0].append(LoneField((*steps, name), child))
+                self._lone[0].append(LoneField((*steps, name), child, frozenset(spoke.properties)))
         for name, child in hub.properties.items():
             if name not in spoke.properties and not (not steps and name in _IDENTITY) and not spoke.preserve and spoke.additional is None:
-                self._lone[1].append(LoneField((*steps, name), child))
+                self._lone[1].append(LoneField((*steps, name), child, frozenset(hub.properties)))
         for schema, other, side in ((hub, spoke, "hub"), (spoke, hub, "spoke")):
             self._required += [
                 ((*steps, name), child, side)
@@ -91,7 +91,8 @@ class Pairing:
             return
         kinds = _shape(spoke), _shape(hub)
         if kinds == ("object", "object"):
-            self._objects(spoke, hub, steps)
+            if not self._nested(spoke, hub, steps):
+                self._objects(spoke, hub, steps)
         elif kinds[0] == kinds[1] and kinds[0] in ("array", "map"):
             inner = (spoke.items or spoke.additional, hub.items or hub.additional)
             if inner[0] is not None and inner[1] is not None:
@@ -100,6 +101,26 @@ class Pairing:
             self._enum(spoke, hub, steps)
         else:
             self._other_type(spoke, hub, steps)
+
+    def _nested(self, spoke: Structural, hub: Structural, steps: FieldSteps) -> bool:
+        """Relate an object to one that has it as a member. Return whether there is one."""
+        name = _holding(hub, spoke)
+        if name is not None:
+            self._add({"wrap": {"path": path_text(steps), "field": name}}, f"What {self._spoke} has here, {self._hub} has in {name}")
+            self._carried(steps, hub, name, self._hub, self._spoke)
+            self._values(spoke, hub.properties[name], (*steps, name))
+            return True
+        name = _holding(spoke, hub)
+        if name is not None:
+            self._add({"unwrap": {"path": path_text(steps), "field": name}}, f"What {self._spoke} has in {name}, {self._hub} has here")
+            self._carried(steps, spoke, name, self._spoke, self._hub)
+            self._values(spoke.properties[name], hub, steps)
+        return name is not None
+
+    def _carried(self, steps: FieldSteps, schema: Structural, taken: str, version: str, other: str) -> None:
+        """Ask what becomes of the other fields of an object."""
+        lone = [LoneField((*steps, name), child) for name, child in schema.properties.items() if name != taken]
+        self._draft.decisions += [_no_counterpart(each, version, other) for each in lone]
 
     def _enum(self, spoke: Structural, hub: Structural, steps: FieldSteps) -> None:
         values, others = spoke.raw.get("enum") or [], hub.raw.get("enum") or []
@@ -128,7 +149,8 @@ class Pairing:
     # --- fields without a counterpart ------------------------------------------------------------------------------------------
 
     def _match(self) -> None:
-        matches = match_fields(*self._lone)
+        matched = match_fields(*self._lone)
+        matches = matched.found
         moved: list[tuple[Structural, Structural, FieldSteps]] = []
         for match in matches:
             source, target = match.source.steps, match.target.steps
@@ -141,10 +163,12 @@ class Pairing:
         left = [[each for each in fields if not _covers(each, taken)] for fields, taken in zip(self._lone, (before, after), strict=True)]
         self._plural(left[0], left[1])
         for fields, version, other in ((left[0], self._spoke, self._hub), (left[1], self._hub, self._spoke)):
-            self._draft.decisions += [
-                f"{path_text(each.steps)} of {version} has no counterpart in {other}: it is carried. Move it, or drop it with a reason"
-                for each in fields
-            ]
+            self._draft.decisions += [_no_counterpart(each, version, other) for each in fields]
+        for match in matched.unclear:
+            text = (
+                f"{path_text(match.source.steps)} of {self._spoke} may be {path_text(match.target.steps)} of {self._hub}, or another field"
+            )
+            self._draft.decisions.append(f"{text} is: {match.reason.lower()}")
         self._required = [each for each in self._required if not _reaches(each[0], after if each[2] == "hub" else before)]
         self._lone = ([], [])
         for spoke, hub, steps in moved:
@@ -177,6 +201,24 @@ class Pairing:
 
     def _add(self, rule: Object, reason: str) -> None:
         self._draft.rules.append(DraftedRule(rule, reason))
+
+
+def _no_counterpart(field: LoneField, version: str, other: str) -> str:
+    return f"{path_text(field.steps)} of {version} has no counterpart in {other}: it is carried. Move it, or drop it with a reason"
+
+
+def _holding(outer: Structural, inner: Structural) -> str | None:
+    """Return the member of an object that is like another object, which is less like the whole; None if there is none.
+
+    An object with one field is none: that field moves, unless its name says too little.
+    """
+    found: dict[str, float] = {}
+    for name, child in outer.properties.items():
+        shared = child.properties.keys() & inner.properties.keys()
+        if name not in inner.properties and (len(shared) > 1 or shared & GENERIC_NAMES):
+            found[name] = member_likeness(child, inner)
+    chosen = max(found, key=lambda name: found[name], default=None)
+    return chosen if chosen is not None and found[chosen] > max(0.5, 2 * member_likeness(outer, inner)) else None
 
 
 def simple_value(schema: Structural) -> Any:

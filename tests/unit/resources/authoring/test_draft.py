@@ -13,6 +13,8 @@ from tests.support.builders.related_versions import INTEGER, STRING, array, crd_
 
 _TEXT: Final = {"description": "region says where the objects of this kind are placed by the scheduler."}
 
+_REFERENCE: Final = obj(("name",), name=STRING, namespace=STRING, audiences=array(STRING))
+
 
 def _draft(spoke: Any, hub: Any) -> tuple[list[Any], str]:
     """Return the rules and the text of the draft between v1 and the hub v2, which must pass the check."""
@@ -59,6 +61,37 @@ FOUND: Final = {
         obj(host=STRING),
         [{"unwrap": {"path": "spec.host", "field": "name"}}],
     ),
+    "unwrap of an object": (
+        obj(account=obj(("inner",), inner=_REFERENCE, uid=STRING)),
+        obj(account=_REFERENCE),
+        [{"unwrap": {"path": "spec.account", "field": "inner"}}],
+    ),
+    "unwrap of an object with one field": (
+        obj(account=obj(inner=obj(name=STRING))),
+        obj(account=obj(name=STRING)),
+        [{"unwrap": {"path": "spec.account", "field": "inner"}}],
+    ),
+    "wrap of items": (
+        obj(items=array(obj(host=STRING, port=INTEGER))),
+        obj(items=array(obj(at=obj(host=STRING, portNumber=INTEGER, port=INTEGER)))),
+        [{"wrap": {"path": "spec.items[*]", "field": "at"}}],
+    ),
+    "the nearest": (
+        obj(one=obj(a=INTEGER, limitBytes=INTEGER), two=obj(b=INTEGER)),
+        obj(one=obj(a=INTEGER, limits=obj(limitBytes=INTEGER)), two=obj(b=INTEGER, limits=obj(limitBytes=INTEGER))),
+        [{"move": {"from": "spec.one.limitBytes", "to": "spec.one.limits.limitBytes"}}],
+    ),
+    "where the siblings went": (
+        obj(x=obj(host=STRING, portNumber=INTEGER)),
+        obj(y=obj(portNumber=INTEGER), z=obj(host=STRING, portNumber=INTEGER)),
+        [{"rename": {"path": "spec.x", "to": "z"}}],
+    ),
+    "names that say little in another object": (
+        obj(one=obj(name=STRING | _TEXT, kind=STRING)),
+        obj(one=obj(kind=STRING), two=obj(name=STRING | _TEXT)),
+        [],
+    ),
+    "two that fit equally well": (obj(one=obj(size=INTEGER)), obj(a=obj(sizes=INTEGER), b=obj(sizes=INTEGER), one=obj()), []),
     "a list": (obj(host=STRING), obj(host=array(STRING)), [{"wrap": {"path": "spec.host", "list": True}}]),
     "a plural": (
         obj(host=STRING),
