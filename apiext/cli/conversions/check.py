@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 
 _FORMATS: Final = ("text", "json")
 _INVALID: Final = 2
-_WARNED: Final = 1
+WARNED: Final = 1
+"""The exit code for warnings with --fail-on=warning."""
 CRDS: Final = click.Option(
     ["--crds"],
     metavar="PLACE",
     help="The CRDs: a file, folder, git revision, archive, etcd or data directory, or kubeconfig for those of the cluster (default FILE).",
 )
+FAIL_ON: Final = click.Option(
+    ["--fail-on"],
+    metavar="SEVERITY",
+    type=click.Choice(["warning", "problem"]),
+    default="problem",
+    help="Least severity with an exit code other than 0: warning or problem (default).",
+)
 _PARAMS: Final = [
     click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
     CRDS,
-    click.Option(
-        ["--fail-on"],
-        metavar="SEVERITY",
-        type=click.Choice(["warning", "problem"]),
-        default="problem",
-        help="Least severity with an exit code other than 0: warning or problem (default).",
-    ),
+    FAIL_ON,
     output_flag(_FORMATS),
     *ACCESS_FLAGS,
 ]
@@ -60,7 +62,7 @@ def check(files: tuple[str, ...], crds: str | None, fail_on: str, output: tuple[
         write_output(json_text([one.as_document() for one in found]) if is_json else "".join(f"{line}\n" for line in text_of(found)), each)
     if not all(one.found.report.is_valid for one in found):
         return _INVALID
-    return _WARNED if fail_on == "warning" and any(one.found.report.warnings for one in found) else 0
+    return WARNED if fail_on == "warning" and any(one.found.report.warnings for one in found) else 0
 
 
 def text_of(found: Sequence[CheckedConversion]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.conversions.check import CRDS, text_of
+from apiext.cli.conversions.check import CRDS, FAIL_ON, WARNED, text_of
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, output_flag, parse_outputs, write_output
@@ -40,6 +40,7 @@ _PARAMS: Final = [
         help="Objects to generate for each pair of versions and direction (default 200); 0 for none.",
     ),
     click.Option(["--seed"], metavar="N", type=int, default=None, help="Repeat the run that printed this number (default a random one)."),
+    FAIL_ON,
     output_flag(_FORMATS),
     *ACCESS_FLAGS,
 ]
@@ -50,9 +51,10 @@ def test(files: tuple[str, ...], crds: str | None, objects: str | None, output: 
     """Try the rules of the Conversion objects in files and folders on objects, in all pairs of versions.
 
     Objects are generated from the schemas (needs hypothesis: pip install 'apiext[test]'), and read from --objects. Each goes to the other
-    version and back, unchanged and with a changed field in between. A counterexample is the smallest one found, with a diff. Exit codes:
-    0 nothing is lost that is not declared, 2 there is a counterexample, 3 the rules are invalid, no valid objects were found, or the
-    test could not run.
+    version and back, unchanged and with a changed field in between. A counterexample is the smallest one found, with a diff. Objects that
+    are valid in one version and invalid in the other are warnings with an example. Exit codes: 0 nothing is lost that is not declared,
+    1 with warnings (--fail-on=warning), 2 there is a counterexample, 3 the rules are invalid, no valid objects were found, or the test
+    could not run.
     """
     from apiext.tools.releases.interface import SourceError
 
@@ -69,7 +71,9 @@ def test(files: tuple[str, ...], crds: str | None, objects: str | None, output: 
         write_output(_text(found, each.format, seed), each)
     if any(trial.broken is not None for trial in found):
         return _BROKEN
-    return 0 if all(trial.counts.objects for trial in found) or not flags["examples"] else FAILURE
+    if flags["examples"] and not all(trial.counts.objects for trial in found):
+        return FAILURE
+    return WARNED if flags["fail_on"] == "warning" and any(trial.invalid for trial in found) else 0
 
 
 def _require_hypothesis() -> None:

@@ -67,11 +67,11 @@ def _objects(draw: Callable[[st.SearchStrategy[Any]], Any], samples: Samples) ->
 
 
 def try_generated(
-    laws: Laws, samples: Samples, *, examples: int, seed: int, on_invalid: Callable[[Sequence[str]], None]
+    laws: Laws, samples: Samples, *, examples: int, seed: int, on_invalid: Callable[[Object, Sequence[str]], None]
 ) -> BrokenLaw | None:
     """Return the smallest object found that breaks a law, None if none of the examples does.
 
-    `on_invalid` gets the reasons why converted objects are invalid.
+    `on_invalid` gets each valid object with the reasons why it is invalid after its conversion.
     """
 
     @hypothesis.seed(seed)
@@ -86,7 +86,7 @@ def try_generated(
     )
     @hypothesis.given(_objects(samples), st.integers(0, 99))
     def run(obj: Object, change: int) -> None:
-        on_invalid(laws.check(obj, change))
+        on_invalid(obj, laws.check(obj, change))
 
     try:
         run()

@@ -130,7 +130,7 @@ class Laws:
         self.counts = TrialCounts()
 
     def check(self, obj: Object, change: int = 0) -> Sequence[str]:
-        """Try all laws on an object of the source version, and return why the converted object is invalid.
+        """Try all laws on an object of the source version, and return why the converted object is invalid if this one is valid.
 
         `change` chooses the field that is changed in between. The object may be shared and stays as it is.
 
@@ -147,7 +147,19 @@ class Laws:
         there = self._travelled(obj, ways[-1][: len(ways[-1]) // 2 + 1])
         self._count(there)
         self._check_change(obj, there, ways[-1][len(ways[-1]) // 2 :], change)
-        return self._rules.errors_of(there, self._target)
+        return self._new_errors(obj, there)
+
+    def becomes_invalid(self, obj: Object, error: str) -> bool:
+        """Return whether an object is valid, and invalid for a reason after its conversion.
+
+        Raises:
+            BrokenLawError: it cannot be converted.
+        """
+        return error in self._new_errors(obj, self._travelled(obj, (self._source, self._target)))
+
+    def _new_errors(self, obj: Object, there: Object) -> Sequence[str]:
+        found = self._rules.errors_of(there, self._target)
+        return found if found and not self._rules.errors_of(obj, self._source) else ()
 
     def _check_change(self, obj: Object, there: Object, back: tuple[str, ...], choice: int) -> None:
         found = changed_object(there, self._rules.schemas[self._target], choice)

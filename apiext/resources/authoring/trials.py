@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from apiext.resources.authoring.laws import BrokenLaw, BrokenLawError, Laws, TrialCounts
 from apiext.resources.conversion.rules.check.choices import RandomChoices
+from apiext.resources.conversion.rules.check.sample_trials import object_text, smallest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Iterator, Sequence
@@ -22,6 +24,8 @@ _CHANGES: Final = 3
 """Fields of a given object that are changed, one at a time."""
 
 _WIDTH = 120
+_REASONS: Final = 5
+"""Reasons why objects become invalid that are shown for each pair of versions."""
 
 
 def yaml_text(value: Any) -> str:
@@ -46,13 +50,27 @@ class PairTrial:
     target: str
     counts: TrialCounts
     invalid: Counter[str] = field(default_factory=Counter)
-    """Reasons why converted objects are invalid, by the number of objects."""
+    """Reasons why valid objects are invalid after their conversion, by the number of objects."""
+    examples: dict[str, Object] = field(default_factory=dict)
+    """A valid object for each of these reasons."""
     broken: BrokenLaw | None = None
     """The counterexample."""
 
-    def count_invalid(self, errors: Sequence[str]) -> None:
+    def count_invalid(self, obj: Object, errors: Sequence[str]) -> None:
         """Count the reasons of one object."""
         self.invalid.update(set(errors))
+        for error in errors:
+            self.examples.setdefault(error, obj)
+
+    @property
+    def shown(self) -> list[tuple[str, int]]:
+        """Return the most frequent reasons with their numbers."""
+        return self.invalid.most_common(_REASONS)
+
+    def shrink_examples(self, laws: Laws) -> None:
+        """Make the examples of the most frequent reasons as small as possible."""
+        for error, _ in self.shown:
+            self.examples[error] = smallest(self.examples[error], partial(_is_example, laws, error))
 
     def as_document(self) -> Object:
         """Return the result for -o json."""
@@ -64,9 +82,18 @@ class PairTrial:
             "changes": self.counts.changes,
             "carrying": self.counts.carrying,
             "mostCarriedBytes": self.counts.most_carried,
-            "invalid": [{"message": message, "objects": count} for message, count in self.invalid.most_common()],
+            "invalid": [
+                {"message": message, "objects": count, "example": self.examples[message]} for message, count in self.invalid.most_common()
+            ],
             "counterexample": None if self.broken is None else _broken_document(self.broken),
         }
+
+
+def _is_example(laws: Laws, error: str, obj: Object) -> bool:
+    try:
+        return laws.becomes_invalid(obj, error)
+    except BrokenLawError:
+        return False
 
 
 def _broken_document(broken: BrokenLaw) -> Object:
@@ -93,6 +120,7 @@ def try_pair(rules: TriedRules, trial: PairTrial, *, examples: int, seed: int) -
     laws.counts = trial.counts
     samples = rules.samples(trial.source)
     trial.broken = try_generated(laws, samples, examples=examples, seed=seed, on_invalid=trial.count_invalid)
+    trial.shrink_examples(laws)
 
 
 async def try_given(rules: TriedRules, objects: AsyncIterable[Object], trials: Sequence[PairTrial], seed: int) -> None:
@@ -113,7 +141,7 @@ def _try_one(rules: TriedRules, trial: PairTrial, obj: Object, changes: Sequence
     except BrokenLawError as error:
         trial.broken = error.broken
     else:
-        trial.count_invalid(errors[0])
+        trial.count_invalid(decoded, errors[0])
     trial.counts.objects += 1
     trial.counts.changes += laws.counts.changes
     trial.counts.carrying += bool(laws.counts.carrying)
@@ -129,8 +157,10 @@ def trial_lines(trial: PairTrial) -> Iterator[str]:
         yield f"{way}: {verdict} ({counts.objects} objects, {counts.changes} changes in between{carried})"
     else:
         yield from _broken_lines(way, trial.broken)
-    for message, count in trial.invalid.most_common(5):
-        yield f"  {count} {'object is' if count == 1 else 'objects are'} invalid in {trial.target}: {message}"
+    for message, count in trial.shown:
+        several = "object that is valid" if count == 1 else "objects that are valid"
+        yield f"  warning: {count} {several} in {trial.source}, and invalid in {trial.target}: {message}"
+        yield f"    for example {object_text(trial.examples[message])}"
 
 
 def _broken_lines(way: str, broken: BrokenLaw) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from apiext.base.meta.encoding import json_values
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.check.document_check import crd_schemas
+from apiext.resources.conversion.rules.check.sample_trials import violations
 from apiext.resources.conversion.rules.check.samples import Samples
 from apiext.resources.conversion.rules.compile import compile_rules
 from apiext.resources.conversion.rules.converter import RulesConverter
@@ -61,8 +62,7 @@ class TriedRules:
     def errors_of(self, obj: Object, version: str) -> Sequence[str]:
         """Return why an object is invalid in its version, without values and indices."""
         schema = self.schemas[version]
-        errors = (*schema.validate_values(obj), *schema.validate_lists(obj))
-        return [": ".join(described(each, obj, schema.structural)) for each in errors]
+        return [": ".join(described(each, obj, schema.structural)) for each in violations(schema, obj)]
 
     def decoded(self, obj: Object) -> Object:
         """Return a copy of an object as a server decodes it in its version."""

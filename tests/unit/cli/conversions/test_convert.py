@@ -189,6 +189,17 @@ def test_test_tries_given_objects(tmp_path: Path, crd: str) -> None:
     assert (found["seed"], there["source"], there["objects"], there["carrying"], there["counterexample"]) == (5, "v1", 1, 1, None)
 
 
+def test_test_can_fail_on_warnings(tmp_path: Path) -> None:
+    """Show valid objects that become invalid with an example, and end with code 1 if that is wanted."""
+    crd = crd_of_specs(v1=obj(mode=STRING), v2=obj(mode=STRING | {"enum": ["a"]}))
+    arguments = ("test", _written(tmp_path / "all.yaml", crd, conversion()), "--examples", "40", "--seed", "5")
+
+    assert " in v1, and invalid in v2: spec.mode: Unsupported value: supported values: " in _run(*arguments)
+    _run(*arguments, "--fail-on", "warning", code=1)
+    example = json.loads(_run(*arguments, "-o", "json"))["pairs"][0]["invalid"][0]["example"]
+    assert example["spec"]["mode"] != "a"
+
+
 def test_test_shows_a_counterexample(tmp_path: Path, crd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """End with code 2, and show the object in both formats."""
     from apiext.resources.authoring.tried_rules import TriedRules

@@ -154,13 +154,24 @@ def test_failures_are_counterexamples(sizes: TriedRules) -> None:
     assert "  error: no" in [*trial_lines(trial)]
 
 
-def test_invalid_results_are_counted() -> None:
-    """Count converted objects that violate the schema of their version, by reason."""
-    rules = _tried(v1=obj(size=INTEGER), v2=obj(size=INTEGER | {"maximum": 50}))
+def test_what_becomes_invalid_is_counted_with_an_example() -> None:
+    """Count valid objects that violate the other version, by reason, with a small one, and no objects that were invalid before."""
+    even = {"x-kubernetes-validations": [{"rule": "!has(self.few) || self.few % 2 == 0", "message": "not even"}]}
+    limited = obj(size=INTEGER | {"maximum": 50}, few=INTEGER) | even
+    rules = _tried(v1=obj(size=INTEGER, few=INTEGER, other=STRING), v2=limited, v3=obj(size=INTEGER, few=INTEGER) | even)
 
-    there, _ = _trials(rules)
+    there, *_ = trials = _trials(rules)
 
     assert there.broken is None
-    ((message, count),) = there.invalid.items()
-    assert message == "spec.size: Invalid value: spec.size in body should be less than or equal to 50"
-    assert 0 < count < 60
+    assert there.invalid.keys() == {
+        "spec.size: Invalid value: spec.size in body should be less than or equal to 50",
+        "spec: Invalid value: not even",
+    }
+    assert all(0 < count < 60 for count in there.invalid.values())
+    assert all(each["spec"].keys() in ({"size"}, {"few"}) for each in there.examples.values())
+    lines = [*trial_lines(there)]
+    assert lines[1].startswith("  warning: ")
+    assert " objects that are valid in v1, and invalid in v2: spec" in lines[1]
+    assert lines[2].startswith('    for example {"spec":{')
+    (third,) = [trial for trial in trials if (trial.source, trial.target) == ("v3", "v2")]
+    assert [*third.invalid] == ["spec.size: Invalid value: spec.size in body should be less than or equal to 50"]
