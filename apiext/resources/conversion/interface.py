@@ -81,10 +81,14 @@ class Converter(ABC):
 class CarriedContent(Protocol):
     """Keeps what a version lacks in an annotation, which clients do not write."""
 
-    def prepare_new(self, metadata: Object, version: str) -> None:
-        """Remove from the metadata of a new object, in place, what no object of the version carries."""
-        ...
-
     def keep(self, metadata: Object, before: Object) -> None:
         """Give the metadata of a changed object, in place, what it carried before."""
+        ...
+
+    def settle(self, obj: Object, *, is_new: bool = False) -> None:
+        """Remove from an object that is to be written, in place, what it carries for places that it does not have.
+
+        What a new object carries that no conversion can have written is removed, too. Objects of other versions than the storage version
+        stay: their conversion does the same.
+        """
         ...

@@ -15,7 +15,7 @@ from apiext.resources.conversion.rules.declared_losses import ignore_losses
 from apiext.resources.conversion.rules.model import CARRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.scheduling.call_log import CallLog
@@ -122,6 +122,8 @@ class RulesConverter(Converter):
         for end in ends:
             self._take_step(obj, carried, begin, end, target)
             begin = end
+        if carried and target == self._storage_version:
+            self._drop_ended(obj, carried, {source, self._hub})
         if carried:
             self._carry(obj, carried, source, target)
         return obj
@@ -189,17 +191,58 @@ class RulesConverter(Converter):
 
     # --- writes -----------------------------------------------------------------------------------------------------------
 
-    def prepare_new(self, metadata: Object, version: str) -> None:
-        """Implement CarriedContent.prepare_new."""
+    def settle(self, obj: Object, *, is_new: bool = False) -> None:
+        """Implement CarriedContent.settle."""
+        metadata, version = obj["metadata"], str(obj.get("apiVersion")).rpartition("/")[2]
         text = annotation.of(metadata)
         if text is None or version != self._storage_version:
             return
-        carried = annotation.parse(text, self._schemas, marked=False)
-        carried.pop(version, None)
+        known = annotation.parse(text, self._schemas, marked=False)
+        carried, bare = known.copy(), obj.copy()
+        annotation.take(bare)
+        if is_new:
+            carried.pop(version, None)
+        self._drop_ended(bare, carried)
         try:
-            _replace(metadata, annotation.text_of(carried) if carried else None)
+            if is_new:
+                _replace(metadata, annotation.text_of(carried) if carried else None)
+            elif carried != known:
+                _replace(metadata, annotation.replaced(text, {version: carried.get(version, ()) for version in known}))
         except CarrierSizeError:
-            _replace(metadata, None)
+            # only the entries of a client that compressed them better than this server does
+            if is_new:
+                _replace(metadata, None)
+
+    def _drop_ended(self, obj: Object, carried: Carried, current: Collection[str] = ()) -> None:
+        """Remove the entries, in place, that do not apply to an object of the storage version: they do not return with their places.
+
+        Those of the `current` versions were just made for it. Entries stay for versions to which the object cannot be converted.
+        """
+        storage = self._storage_version
+        ended = [version for version, found in carried.items() if version not in {storage, *current} and not isinstance(found, str)]
+        begin: Object | None = obj
+        source = storage
+        if ended and self._hub not in ("", storage):
+            begin, source = self._applied(obj, carried, storage, self._hub), self._hub
+        for version in ended:
+            if begin is not None and version != source:
+                self._applied(begin, carried, source, version)
+
+    def _applied(self, obj: Object, carried: Carried, source: str, target: str) -> Object | None:
+        """Return an object in another version with what it carries for that, and leave only this among the entries; None without a way."""
+        found, entries = obj.copy(), carried.get(target, ())
+        try:
+            self._transformation(source, target).apply(found)
+        except (ConversionError, RecursionError):
+            return None
+        if isinstance(entries, str):
+            return found
+        applied = restore(found, entries, self._schemas[target].structural)
+        if applied:
+            carried[target] = applied
+        else:
+            carried.pop(target, None)
+        return found
 
     def keep(self, metadata: Object, before: Object) -> None:
         """Implement CarriedContent.keep."""

@@ -69,7 +69,7 @@ class CustomResourceStrategy(Strategy):
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
         if self.carrying is not None:
-            self.carrying.prepare_new(obj["metadata"], self.kind.version)
+            self.carrying.settle(obj, is_new=True)
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """Keep the old status if it is a subresource, and what is carried. Increase the generation if anything but metadata changes."""
@@ -82,6 +82,8 @@ class CustomResourceStrategy(Strategy):
                 obj.pop("status", None)
         if _differ(obj, old):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        if self.carrying is not None:
+            self.carrying.settle(obj)
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
         """Validate kind and version first, then metadata, values and replicas, then embedded resources, lists and rules."""
@@ -210,6 +212,8 @@ class StatusStrategy(Strategy):
             metadata["managedFields"] = managers
         obj.pop("status", None)
         obj.update(given)
+        if self.resource.carrying is not None:
+            self.resource.carrying.settle(obj)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate kind and version first, then metadata, status and replicas, then lists and rules."""

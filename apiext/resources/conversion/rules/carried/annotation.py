@@ -211,13 +211,32 @@ def _document(text: str) -> object:
         return None
 
 
-def text_of(carried: Mapping[str, tuple[Entry, ...] | str]) -> str:
+def text_of(carried: Carried) -> str:
     """Return the annotation's value. Equal entries give equal text.
 
     Raises:
         CarrierSizeError: it would exceed the limit.
     """
-    document = {version: found if isinstance(found, str) else list(map(to_document, found)) for version, found in carried.items()}
+    return _text(_documents(carried))
+
+
+def replaced(text: str, carried: Carried) -> str | None:
+    """Return an annotation's value with other entries for some versions, None if nothing is left. What it has for others stays.
+
+    Raises:
+        CarrierSizeError: it would exceed the limit.
+    """
+    document = _document(text)
+    left = (document if type(document) is dict else {}) | _documents(carried)
+    left = {version: found for version, found in left.items() if found}
+    return _text(left) if left else None
+
+
+def _documents(carried: Carried) -> dict[str, Any]:
+    return {version: found if isinstance(found, str) else list(map(to_document, found)) for version, found in carried.items()}
+
+
+def _text(document: Mapping[str, Any]) -> str:
     data = json_codec.dumps(document)
     if len(data) <= _MAX_PLAIN_BYTES:
         return data.decode()

@@ -7,7 +7,7 @@ identity of the object. What does not fit is left out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
@@ -41,10 +41,10 @@ _NO_PATH: Final = Path("metadata")
 _NESTED: Final[frozenset[type]] = frozenset({dict, list})
 
 
-def restore(obj: Object, entries: Sequence[Entry], schema: Structural) -> bool:
-    """Apply entries to a converted object of their version, in place. Return whether any of them applied.
+def restore(obj: Object, entries: Sequence[Entry], schema: Structural) -> tuple[Entry, ...]:
+    """Apply entries to a converted object of their version, in place. Return those that applied, as far as they did.
 
-    What they change in the object is copied first: other objects may share it.
+    What they change in the object is copied first: other objects may share it. Their values may be pruned by the schema.
     """
     _detach(obj, entries)
     return _Restoration(obj, schema).run(entries)
@@ -89,22 +89,25 @@ class _Restoration:
         self._indexes: dict[int, _Index] = {}
         """By the id of a list. Items of a list have one set of key fields."""
 
-    def run(self, entries: Sequence[Entry]) -> bool:
-        ordered = [found for entry in entries if isinstance(entry, OrderEntry) for found in self._ordered(entry)]
-        restored = False
-        for entry in entries:
-            if isinstance(entry, FieldEntry):
-                restored |= self._texts(entry) if entry.place[0] == "metadata" else self._field(entry)
-            elif isinstance(entry, ItemsEntry):
-                restored |= self._items(entry)
+    def run(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+        ordered = {place: items for place, entry in enumerate(entries) if (items := self._ordered(entry)) is not None}
+        applied = [self._applied(entry) for entry in entries]
         for index in self._indexes.values():
             if index.has_gaps:
                 index.items[:] = [item for item in index.items if item is not ABSENT]
-        for items, order in ordered:
-            if len(items) == len(order):
-                items[:] = [items[place] for place in order]
-                restored = True
-        return restored
+        for place, items in ordered.items():
+            entry = entries[place]
+            if isinstance(entry, OrderEntry) and len(items) == len(entry.order):
+                items[:] = [items[at] for at in entry.order]
+                applied[place] = entry
+        return tuple(entry for entry in applied if entry is not None)
+
+    def _applied(self, entry: Entry) -> Entry | None:
+        """Apply an entry, and return what of it applied; None if nothing did, or later."""
+        if isinstance(entry, FieldEntry):
+            is_restored = self._texts(entry) if entry.place[0] == "metadata" else self._field(entry)
+            return entry if is_restored else None
+        return self._items(entry) if isinstance(entry, ItemsEntry) else None
 
     # --- places -----------------------------------------------------------------------------------------------------------
 
@@ -185,31 +188,32 @@ class _Restoration:
 
     # --- other lists ------------------------------------------------------------------------------------------------------
 
-    def _items(self, entry: ItemsEntry) -> bool:
+    def _items(self, entry: ItemsEntry) -> ItemsEntry | None:
         items, schema = self._found(entry.place)
         if type(items) is not list:
-            return False
+            return None
         item_schema = items_of(schema)
         places = defaultdict(list)
         for place, item in enumerate(items):
             places[digest(item)].append(place)
-        restored = False
+        restored: dict[str, Sequence[Any]] = {}
         for known, originals in entry.items.items():
             found = places.get(known, [])
             # of several that look alike, one is missing: which, nobody knows
             if len(found) != len(originals) and any(item != originals[0] for item in originals):
                 continue
-            if all(_fits(item, item_schema) for item in originals):
+            if found and all(_fits(item, item_schema) for item in originals):
                 for place, item in zip(found, originals, strict=False):
                     items[place] = item
-                    restored = True
-        return restored
+                restored[known] = originals[: len(found)]
+        return entry if restored == entry.items else ItemsEntry(entry.place, restored) if restored else None
 
-    def _ordered(self, entry: OrderEntry) -> Iterator[tuple[list[Any], Sequence[int]]]:
-        """Yield the list whose order is to be restored after all other entries, if it is as the conversion made it."""
+    def _ordered(self, entry: Entry) -> list[Any] | None:
+        """Return the list whose order is to be restored after all other entries, if it is as the conversion made it."""
+        if not isinstance(entry, OrderEntry):
+            return None
         items, _ = self._found(entry.place)
-        if type(items) is list and digest(order_of(items, entry.keys)) == entry.digest:
-            yield items, entry.order
+        return items if type(items) is list and digest(order_of(items, entry.keys)) == entry.digest else None
 
 
 def _below(schema: Structural, step: Step) -> Structural:
