@@ -177,7 +177,7 @@ def compile_conversion(crd: Json, conversion: Json, *, in_use: bool) -> MadeConv
     """Implement Compile with the code of the server. Take seconds for very large rules: all pairs of versions are compiled."""
     schemas = crd_schemas(crd)
     storage = next(version["name"] for version in crd["spec"]["versions"] if version["storage"])
-    built = build_rules(crd["metadata"]["name"], conversion, schemas, storage, in_use=in_use)
+    built = build_rules(crd["metadata"]["name"], conversion, schemas, storage, in_use=in_use, sees_writes=False)
     if built.converts:
         for source, target in permutations(schemas, 2):
             # the conversions between these two say so

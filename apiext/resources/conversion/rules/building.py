@@ -70,10 +70,12 @@ def build_rules(
     *,
     in_use: bool = False,
     stats: RulesStats | None = None,
+    sees_writes: bool = True,
 ) -> BuiltRules:
     """Return the rules of the definition with a name, for its schemas and its storage version. Count conversions in `stats`.
 
     With `in_use`, these rules convert already: problems of the check do not stop them. Expressions are compiled at their first use.
+    `sees_writes` as for RulesConverter.
     """
     compiled: CompiledRules
     rules: ConversionRules | None = None
@@ -88,7 +90,8 @@ def build_rules(
         compiled = compile_rules(rules, schemas)
     losses = DeclaredLosses(rules or ConversionRules(name, storage_version, ()))
     hub = rules.hub if rules is not None else ""
-    return BuiltRules(RulesConverter(compiled, losses, schemas, storage_version, name, stats, hub), compiled, rules, report)
+    converter = RulesConverter(compiled, losses, schemas, storage_version, name, stats, hub, sees_writes=sees_writes)
+    return BuiltRules(converter, compiled, rules, report)
 
 
 def problem_text(report: CheckReport) -> str:

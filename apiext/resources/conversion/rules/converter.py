@@ -10,6 +10,7 @@ from apiext.resources.conversion.interface import ConversionError, Converter, Un
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.carried.annotation import IRREVERSIBLE, TOO_LARGE, CarrierSizeError
 from apiext.resources.conversion.rules.carried.difference import difference
+from apiext.resources.conversion.rules.carried.ownership import Managers
 from apiext.resources.conversion.rules.carried.restoration import restore
 from apiext.resources.conversion.rules.declared_losses import ignore_losses
 from apiext.resources.conversion.rules.model import CARRIED
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from apiext.base.scheduling.call_log import CallLog
     from apiext.resources.conversion.interface import Converted
     from apiext.resources.conversion.metrics import RulesStats
-    from apiext.resources.conversion.rules.carried.annotation import Carried
+    from apiext.resources.conversion.rules.carried.annotation import Carried, Owned
     from apiext.resources.conversion.rules.carried.entries import Entry
     from apiext.resources.conversion.rules.declared_losses import DeclaredLosses
     from apiext.resources.conversion.rules.interface import CompiledRules, Transformation
@@ -48,11 +49,13 @@ class RulesConverter(Converter):
         name: str,
         stats: RulesStats | None = None,
         hub: str = "",
+        *,
+        sees_writes: bool = True,
     ) -> None:
         """Create the converter of the definition with a name. `schemas` has all its versions. Count conversions in `stats`.
 
         Objects go from one spoke to another through the `hub`: what the hub has and the first one lacks is carried for the hub, and
-        returns there.
+        returns there. A webhook, which `sees_writes` only where they convert, finds by the managers of fields what others have ended.
         """
         self._rules = rules
         self._losses = losses
@@ -61,6 +64,7 @@ class RulesConverter(Converter):
         self._name = name
         self._stats = stats
         self._hub = hub
+        self._sees_writes = sees_writes
         self._is_inline = not rules.has_expressions
         self._transformations: dict[tuple[str, str], Transformation | ConversionError] = {}
 
@@ -117,6 +121,11 @@ class RulesConverter(Converter):
     def _converted(self, obj: Object, source: str, target: str) -> Object:
         text = annotation.take(obj)
         carried = annotation.parse(text, self._schemas, marked=source != self._storage_version) if text is not None else {}
+        managers: Managers | None = None
+        owned: Owned = {}
+        if not self._sees_writes:
+            managers, owned = Managers(obj), annotation.parse_owned(text, self._schemas) if text is not None else {}
+            managers.drop_removed(carried, owned, self._schemas)
         ends = (target,) if self._hub in ("", source, target) else (self._hub, target)
         begin = source
         for end in ends:
@@ -124,8 +133,12 @@ class RulesConverter(Converter):
             begin = end
         if carried and target == self._storage_version:
             self._drop_ended(obj, carried, {source, self._hub})
-        if carried:
-            self._carry(obj, carried, source, target)
+        if managers:
+            owned = managers.owned(carried)
+        elif target == self._storage_version:
+            owned.pop(target, None)
+        if carried or owned:
+            self._carry(obj, carried, owned, source, target)
         return obj
 
     def _take_step(self, obj: Object, carried: Carried, source: str, end: str, target: str) -> None:
@@ -155,14 +168,14 @@ class RulesConverter(Converter):
         expected = ignore_losses(before, returned, self._losses.between(source, end))
         return difference(expected, returned, self._schemas[source].structural)
 
-    def _carry(self, obj: Object, carried: Carried, source: str, target: str) -> None:
+    def _carry(self, obj: Object, carried: Carried, owned: Owned, source: str, target: str) -> None:
         """Set the annotation. What is too large is replaced by a mark, except in the storage version."""
         stored = target == self._storage_version
         for version, found in carried.items():
             if stored and isinstance(found, str):
                 raise self._refusal(obj, target, version, found)
         try:
-            text = annotation.text_of(carried)
+            text = annotation.text_of(carried, owned)
         except CarrierSizeError as error:
             if stored:
                 raise self._excess(obj, source, target, error) from error

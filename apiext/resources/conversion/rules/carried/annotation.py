@@ -6,6 +6,7 @@ import base64
 import binascii
 import zlib
 from collections.abc import Collection, Hashable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from apiext.base.meta.encoding import json_codec, json_values
@@ -34,9 +35,13 @@ _COMPRESSED: Final = "z1:"
 TOO_LARGE: Final = "too large"
 IRREVERSIBLE: Final = "irreversible"
 _REFUSALS: Final = frozenset({TOO_LARGE, IRREVERSIBLE})
+_OWNED: Final = "/owned"
+"""Ends the key of the owned fields of a version; no version has a slash."""
 
 Carried = dict[str, tuple[Entry, ...] | str]
 """Entries by the version that has them. Instead of entries, the reason why they could not be carried: the object must not return there."""
+Owned = dict[str, tuple[Place, ...]]
+"""Fields with entries, or of those that were just restored, that had a manager of their version when they were carried."""
 
 
 class MalformedEntryError(ValueError):
@@ -45,12 +50,16 @@ class MalformedEntryError(ValueError):
 
 def to_document(entry: Entry) -> list[Any]:
     """Return the JSON form of an entry."""
-    place = [step if isinstance(step, str) else dict(step) for step in entry.place]
+    place = _steps(entry.place)
     if isinstance(entry, FieldEntry):
         return ["f", place, entry.digest] if entry.value is ABSENT else ["f", place, entry.digest, entry.value]
     if isinstance(entry, ItemsEntry):
         return ["i", place, dict(entry.items)]
     return ["o", place, entry.digest, list(entry.order), *([list(entry.keys)] if entry.keys else [])]
+
+
+def _steps(place: Place) -> list[Any]:
+    return [step if isinstance(step, str) else dict(step) for step in place]
 
 
 def from_documents(documents: Any) -> tuple[Entry, ...]:
@@ -197,6 +206,19 @@ def parse(text: str, versions: Collection[str], *, marked: bool) -> Carried:
     return carried
 
 
+def parse_owned(text: str, versions: Collection[str]) -> Owned:
+    """Return the owned fields that an annotation names for some versions."""
+    document = _document(text)
+    owned: Owned = {}
+    if type(document) is not dict:
+        return owned
+    for version in versions:
+        places = document.get(version + _OWNED)
+        with suppress(MalformedEntryError):
+            owned[version] = tuple(map(_place, places)) if type(places) is list else ()
+    return {version: places for version, places in owned.items() if places}
+
+
 def _document(text: str) -> object:
     if len(text) > MAX_CARRIED_BYTES:
         return None
@@ -211,13 +233,17 @@ def _document(text: str) -> object:
         return None
 
 
-def text_of(carried: Carried) -> str:
-    """Return the annotation's value. Equal entries give equal text.
+def text_of(carried: Carried, owned: Owned | None = None) -> str:
+    """Return the annotation's value. Equal entries give equal text. The owned fields are left out where they would exceed the limit.
 
     Raises:
         CarrierSizeError: it would exceed the limit.
     """
-    return _text(_documents(carried))
+    document = _documents(carried)
+    if owned:
+        with suppress(CarrierSizeError):
+            return _text(document | {version + _OWNED: list(map(_steps, places)) for version, places in owned.items()})
+    return _text(document)
 
 
 def replaced(text: str, carried: Carried) -> str | None:
