@@ -1,13 +1,14 @@
 """Fixtures that start the server under test as a process, on each of its stores."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd
+from tests.support.clients.browser import Browser, Chromium
 from tests.support.clients.client import Client
 
 
@@ -36,4 +37,18 @@ def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Apiex
 def client(server: ApiextServer) -> Iterator[Client]:
     """Return an administrator of the server."""
     with Client(server) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """Start Chromium for the tests of one file."""
+    with Chromium(tmp_path_factory.mktemp("chromium")) as running:
+        yield running
+
+
+@pytest.fixture
+async def browser(chromium: Chromium) -> AsyncIterator[Browser]:
+    """Connect to Chromium."""
+    async with Browser(chromium.url) as connected:
         yield connected

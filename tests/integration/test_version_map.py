@@ -3,9 +3,8 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +15,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.process import Process, environment, free_port
 from hack.lib.waiting import until
 from tests.support.builders.crds import crd, version, widget
-from tests.support.clients.browser import Browser, Chromium, Page
+from tests.support.clients.browser import Browser, Page
 from tests.support.clients.client import CRDS, MERGE_PATCH, Client
 from tests.support.conversion_webhook import BREAK, ConversionWebhook
 
@@ -44,23 +43,6 @@ BINDING: Final = {
 }
 LIVE: Final = "document.getElementById('connection').textContent === 'Live'"
 OPEN_ALL: Final = "document.querySelectorAll('details').forEach(one => one.open = true)"
-AXE: Final = """axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']}).then(found => [
-    found.violations.map(one => [one.id, one.nodes.map(node => node.html + ' ' + node.failureSummary)]),
-    found.passes.map(one => one.id)])"""
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """Start Chromium for the tests of this file."""
-    with Chromium(tmp_path_factory.mktemp("chromium")) as running:
-        yield running
-
-
-@pytest.fixture
-async def browser(chromium: Chromium) -> AsyncIterator[Browser]:
-    """Connect to Chromium."""
-    async with Browser(chromium.url) as connected:
-        yield connected
 
 
 @pytest.fixture(scope="module")
@@ -212,8 +194,7 @@ async def test_accessibility(browser: Browser, url: str, width: int, scheme: str
         await page.until(f"{LIVE} && !!{_details()}")
         await page.run(OPEN_ALL)
         await page.until("[...document.querySelectorAll('details')].every(one => one.querySelector('h4'))")
-        await page.run((files("axe_core_python") / "axe.min.js").read_text())
-        violations, passed = await page.run(AXE)
+        violations, passed = await page.accessibility()
         widths = await page.run("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         moving = await page.run("document.getAnimations().length")
 

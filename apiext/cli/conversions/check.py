@@ -23,7 +23,7 @@ WARNED: Final = 1
 """The exit code for warnings with --fail-on=warning."""
 CRDS: Final = click.Option(
     ["--crds"],
-    metavar="PLACE",
+    metavar="SOURCE",
     help="The CRDs: a file, folder, git revision, archive, etcd or data directory, or kubeconfig for those of the cluster (default FILE).",
 )
 FAIL_ON: Final = click.Option(

@@ -29,7 +29,7 @@ _PARAMS: Final = [
     CRDS,
     click.Option(
         ["--objects"],
-        metavar="PLACE",
+        metavar="SOURCE",
         help="Objects to try, too: a folder, archive, kubeconfig or store.",
     ),
     click.Option(

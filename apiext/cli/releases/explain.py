@@ -21,12 +21,12 @@ _CLUSTER: Final = "kubeconfig"
 _FILE: Final = click.Argument(["file"], metavar="FILE")
 _OLD: Final = click.Option(
     ["--old"],
-    metavar="PLACE",
+    metavar="SOURCE",
     help="The objects before the update: a file or folder, or kubeconfig for those of the cluster (default if --crd is the cluster; "
     "else the objects are new).",
 )
 _CRD: Final = click.Option(
-    ["--crd"], metavar="PLACE", default=_CLUSTER, help="The CRDs: a file or folder, or kubeconfig (default) for those of the cluster."
+    ["--crd"], metavar="SOURCE", default=_CLUSTER, help="The CRDs: a file or folder, or kubeconfig (default) for those of the cluster."
 )
 _SUBRESOURCE: Final = click.Option(
     ["--subresource"], metavar="NAME", type=click.Choice(["status"]), default=None, help="Update this subresource: status."

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from apiext.tools.releases.interface import ObjectSource, Release
 
 _GRADE_NAMES: Final = ("default", "crdify", "olm")
-_FORMATS: Final = ("text", "json", "markdown", "junit")
+_FORMATS: Final = ("text", "json", "markdown", "html", "junit")
 _FAIL_ON: Final = ("warning", "steps", "breaking", "never")
 
 _PARAMS: Final = [
     click.Argument(["new"], nargs=-1, required=True),
     click.Option(
         ["--from", "old"],
-        metavar="PLACE",
+        metavar="SOURCE",
         help="Definitions that are there: a file, folder, git revision, archive, kubeconfig, etcd URL or data directory "
         "(default --stored, else the git HEAD of NEW).",
     ),
     click.Option(
         ["--objects"],
-        metavar="PLACE",
+        metavar="SOURCE",
         help="Objects to judge: a folder, REVISION:FOLDER of git, archive, kubeconfig or store "
         "(default --stored, else --from if that has objects).",
     ),
-    click.Option(["--stored"], metavar="PLACE", help="Stored bytes, to count versions exactly: an etcd URL, data directory or snapshot."),
+    click.Option(["--stored"], metavar="SOURCE", help="Stored bytes, to count versions exactly: an etcd URL, data directory or snapshot."),
     click.Option(["--prune"], is_flag=True, help="Judge the deletion of definitions that NEW lacks, too."),
     click.Option(
         ["--config", "grades"],
@@ -62,7 +62,7 @@ _PARAMS: Final = [
         default="steps",
         help="Least verdict with an exit code other than 0: warning, steps (default), breaking or never.",
     ),
-    click.Option(["--fail-on-rollback"], is_flag=True, help="Count the verdict of the rollback in the exit code."),
+    click.Option(["--fail-on-rollback"], is_flag=True, help="Exit with the verdict of the rollback if that is worse."),
     click.Option(["-v", "--verbose"], is_flag=True, help="Show all changes, commands and numbers."),
     *ACCESS_FLAGS,
 ]
@@ -106,6 +106,7 @@ async def _plan(paths: tuple[str, ...], flags: Mapping[str, Any]) -> ReleasePlan
         stored = await _objects(flags["stored"], access, stack)
         place = flags["objects"] or (None if stored is not None else await _objects_place(flags["old"]))
         objects = await _objects(place, access, stack) if place else stored
+        stored = await _counted(stored, origin if old.is_live else None, access, stack)
         with shown_progress() as on_progress:
             options = PlanOptions(
                 grades=grades,
@@ -171,6 +172,24 @@ async def _objects(place: str | None, access: Access, stack: AsyncExitStack) -> 
     return found
 
 
+async def _counted(stored: ObjectSource | None, cluster: str | None, access: Access, stack: AsyncExitStack) -> ObjectSource | None:
+    """Return the source that counts stored objects: that of --stored, else the cluster if it counts them, as a server of apiext does."""
+    from apiext.tools.places import PlaceKind, place_of
+    from apiext.tools.releases.interface import StoredCounter
+
+    found = stored
+    if found is None and cluster is not None and (await place_of(cluster)).kind is PlaceKind.CLUSTER:
+        found = await _objects(cluster, access, stack)
+    counter: object = found
+    if not isinstance(counter, StoredCounter) or await counter.counts_stored():
+        return found
+    if stored is not None:
+        raise click.UsageError(
+            f"--stored: {stored.origin} does not count stored objects: an etcd, a data directory or a snapshot is needed"
+        )
+    return None
+
+
 def _grades(text: str) -> Grades:
     from apiext.base.meta.configuration import ConfigurationError
     from apiext.resources.comparison.grades import named_grades, read_grades
@@ -187,11 +206,13 @@ def _write(found: ReleasePlan, output: Output, *, verbose: bool) -> None:
     from apiext.tools.plan.document import document_of
     from apiext.tools.plan.junit import junit_of
     from apiext.tools.plan.markdown import markdown_of
+    from apiext.tools.plan.page import page_of
     from apiext.tools.plan.text import PlanText
 
     others = {
         "json": lambda: json_text(document_of(found)),
         "markdown": lambda: markdown_of(found),
+        "html": lambda: page_of(found),
         "junit": lambda: junit_of(found),
     }
     write_report(output, lambda console: PlanText(console, details=verbose).write(found), others)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ARCHIVE: Final = click.Argument(["archive"], type=click.Path(path_type=Path))
 _FROM: Final = click.Option(
     ["--from", "place"],
-    metavar="PLACE",
+    metavar="SOURCE",
     default="kubeconfig",
     help="What to record: kubeconfig (default, the cluster of --kubeconfig), a kubeconfig file, URLs of an etcd as http://host:port,..., "
     "a data directory of apiext, a snapshot of etcd, another recording, or a folder of manifests.",

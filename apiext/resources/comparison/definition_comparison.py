@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Final
 
@@ -12,9 +12,11 @@ from apiext.resources.comparison.grades import Grades
 from apiext.resources.comparison.schema_comparison import compare_schemas
 from apiext.resources.comparison.shown import shown
 from apiext.resources.definitions.definition import Definition, PrinterColumn, Version
+from apiext.schema.model import Props
 
 _NO_VERSION: Final = ""
-
+PAIR: Final = " -> "
+"""Stands between the two versions of a change from one version of a definition to another."""
 
 _REPLICAS_PATHS: Final = ("specReplicasPath", "statusReplicasPath")
 _SELECTOR_PATH: Final = "labelSelectorPath"
@@ -272,23 +274,45 @@ def compare_served_versions(
     if (has_rules or definition.conversion_strategy == "Webhook") and not grades.compares_converted_versions:
         return []
     former = {_change_key(change) for change in _changes_between_served(known, grades)} if known is not None else ()
-    return [change for change in _changes_between_served(definition, grades) if _change_key(change) not in former]
+    return [change for change in _changes_between_served(definition, grades, known) if _change_key(change) not in former]
 
 
 def _change_key(change: Change) -> tuple[str, str, str, str]:
     return change.version, change.path, change.rule, change.message
 
 
-def _changes_between_served(definition: Definition, grades: Grades) -> list[Change]:
+def _changes_between_served(definition: Definition, grades: Grades, known: Definition | None = None) -> list[Change]:
     compared = [version for version in definition.versions if version.served or version.storage]
     versions = sorted(compared, key=lambda version: kube_aware_key(version.name), reverse=True)
     schemas = {version.name: version.schema for version in versions}
+    is_storage = {version.name: version.storage for version in versions}
     changes = []
     for old, new in permutations(schemas, 2):
-        label = f"{old} -> {new}"
-        found = (grades.graded(change, definition.name, label) for change in compare_schemas(schemas[old], schemas[new]))
+        differences = compare_schemas(schemas[old], schemas[new])
+        # what the storage version lacks, no write keeps
+        if known is not None and not is_storage[new] and any(change.rule == "fieldRemoved" for change in differences):
+            differences = list(_with_new_fields(differences, old, new, _added_fields(known, schemas[old])))
+        found = (grades.graded(change, definition.name, f"{old}{PAIR}{new}") for change in differences)
         changes += sorted(filter(_matters, found), key=_change_key)
     return changes
+
+
+def _with_new_fields(differences: list[UngradedChange], old: str, new: str, added: Sequence[Collection[str]]) -> Iterator[UngradedChange]:
+    """Yield the differences of two versions. An optional field is not removed that the release adds: no object has it."""
+    required = {change.path for change in differences if change.rule == "requiredRemoved"}
+    for change in differences:
+        above = {change.path[:end] for end, char in enumerate(f"{change.path}.") if char in ".["}
+        if change.rule == "fieldRemoved" and change.path not in required and all(above.intersection(fields) for fields in added):
+            about = f"{old} has the field (new), {new} lacks it: writes there remove it"
+            yield UngradedChange("newFieldMissing", about, change.path)
+        else:
+            yield change
+
+
+def _added_fields(known: Definition, schema: Props | None) -> list[set[str]]:
+    """Return the fields of a schema that each version of the former definition drops."""
+    compared = (compare_schemas(version.schema, schema) for version in known.versions)
+    return [{change.path for change in changes if change.rule == "fieldAdded"} for changes in compared]
 
 
 def _matters(change: Change) -> bool:

@@ -90,6 +90,7 @@ _VERSION: Final = (
 _FIELDS: Final = (
     ComparisonRule("fieldAdded", "field", _ADDED, _NOBODY, _NOTE),
     ComparisonRule("fieldRemoved", "field", _REMOVED, _CLIENTS, _ERROR, "existingFieldRemoval", hurts_unserved=True),
+    ComparisonRule("newFieldMissing", "field", _REMOVED, _CLIENTS, _WARNING, "existingFieldRemoval"),
     ComparisonRule("fieldSpecified", "specifiedField", _NARROWED, _CLIENTS, _WARNING, hurts_unserved=True),
     ComparisonRule("fieldUnspecified", "specifiedField", _WIDENED, _CLIENTS, _WARNING, "existingFieldRemoval", hurts_unserved=True),
     ComparisonRule("mapValuesAdded", "mapValues", _WIDENED, _NOBODY, _NOTE, UNHANDLED),

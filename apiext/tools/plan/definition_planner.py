@@ -12,9 +12,10 @@ from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan import stages, verdict
 from apiext.tools.plan.object_judgement import Segment, WayJudge, probe_webhook, segments
-from apiext.tools.plan.plan import DefinitionPlan, State, StepKind, WayBack
+from apiext.tools.plan.plan import DefinitionPlan, State, WayBack
 from apiext.tools.plan.step_finder import FoundSteps, StoredFacts, find_steps
 from apiext.tools.plan.version_report import report_versions
+from apiext.tools.releases.interface import StoredCounter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,11 +75,10 @@ class DefinitionPlanner:
             back_report = verdict.without_known(back_report, await self._judge_before(old, first))
         facts = await self._facts(report)
         found = find_steps(old, new, facts)
-        solved = frozenset({FindingKind.MANAGER} if any(step.kind is StepKind.REAPPLY for step in found.steps) else ())
         breaks = [
             *found.breaks,
             *verdict.breaks_by_changes(changes, _solved_rules(new, found)),
-            *verdict.breaks_by_objects(report, solved),
+            *verdict.breaks_by_objects(report, verdict.solved_findings(found.steps)),
         ]
         way_back = self._way_back(first, back, back_report) if back is not None else None
         return DefinitionPlan(
@@ -94,6 +94,7 @@ class DefinitionPlanner:
             steps=found.steps,
             way_back=way_back,
             initial_state=stages.state_of(old.head["spec"]) if old is not None else "",
+            compared=(old, new),
         )
 
     def _way_back(self, first: FoundSteps, back: FoundSteps, report: ObjectsReport | None) -> WayBack:
@@ -190,6 +191,9 @@ async def count_stored(source: ObjectSource, definition: Definition) -> StoredFa
     Raises:
         SourceError: the objects cannot be read.
     """
+    if isinstance(source, StoredCounter):
+        found, unreadable = await source.stored_counts(definition)
+        return StoredFacts(found, is_exact=True, unreadable=unreadable)
     counts: dict[str, int] = {}
     unreadable = 0
     async with aclosing(source.pages(definition)) as pages:

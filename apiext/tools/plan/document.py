@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.tools.plan import summary
 from apiext.tools.reports.members import members_of, plain
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def document_of(plan: ReleasePlan) -> Object:
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
+        "summary": summary.first_line(plan),
         "verdict": plan.verdict,
         "rollbackVerdict": plan.rollback_verdict,
         "from": plan.old,
@@ -41,7 +43,7 @@ def schema() -> Object:
 
 
 def _definition(plan: DefinitionPlan) -> Object:
-    return members_of(plan, without="changes objects versions steps way_back initial_state") | {
+    return members_of(plan, without="changes objects versions steps way_back initial_state compared") | {
         "changes": [members_of(change) | {"reason": change.reason or None} for change in plan.changes],
         "objects": _objects(plan.objects),
         "versions": _versions(plan.versions) if plan.versions is not None else None,

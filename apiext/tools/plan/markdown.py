@@ -1,11 +1,11 @@
-"""A plan as Markdown for a pull request: tables, with details folded, in bounded length."""
+"""A plan as Markdown for a comment of a pull request: what breaks and what to do, with details folded, in bounded length."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from apiext.tools.plan import summary, verdict
+from apiext.tools.plan import field_lines, summary, verdict
 from apiext.tools.plan.plan import Safety, State
 from apiext.tools.reports.texts import printable
 
@@ -18,57 +18,55 @@ MAX_CHARACTERS: Final = 60_000
 """A comment on GitHub has at most 65,536."""
 _ROWS: Final = 50
 """Rows of a table, and lines of a list."""
+_REASONS: Final = 8
+"""Lines below a definition that are not folded."""
 _MARKS: Final = {Safety.SAFE: "✅", Safety.STEPS: "⚠️", Safety.BREAKING: "❌"}
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
-_CUT: Final = "\n\n*The rest does not fit here: see the output of the job.*\n"
+_CUT: Final = "\n\n*Some details do not fit here: see the output of the job, or `apiext plan -v`.*\n"
 
 
 def markdown_of(plan: ReleasePlan) -> str:
-    """Return a plan as Markdown."""
-    blocks = [*_head(plan)]
-    for one in summary.shown_first(plan):
-        blocks += _definition(one)
-    text, left = "", MAX_CHARACTERS - len(_CUT)
-    for block in blocks:
-        if len(text) + len(block) > left:
-            return text.rstrip() + _CUT
-        text += block
-    return text
+    """Return a plan as Markdown: what to read, then everything in folded parts. A part that does not fit is left out, and it says so."""
+    text, is_cut = "", False
+    for block in _blocks(plan):
+        if len(text) + len(block) > MAX_CHARACTERS - len(_CUT):
+            is_cut = True
+        else:
+            text += block
+    return text.rstrip() + _CUT if is_cut else text
 
 
-def _head(plan: ReleasePlan) -> Iterator[str]:
-    yield f"### {_MARKS[plan.verdict]} apiext plan: {summary.VERDICTS[plan.verdict]}\n\n{_text(summary.headline(plan))}\n\n"
-    rows = [
-        (
-            f"`{one.name}`" + ("" if one.state is State.CHANGED else f" ({one.state})"),
-            f"{_MARKS[one.verdict]} {summary.VERDICTS[one.verdict]}",
-            summary.changes_line(one),
-            _text(summary.objects_line(one.objects)) if one.objects is not None else "not judged",
-            summary.VERDICTS[one.way_back.verdict] if one.way_back is not None else "",
-        )
-        for one in summary.shown_first(plan)
-    ]
-    if rows:
-        yield _table(("definition", "verdict", "changes", "objects", "rollback"), rows)
+def _blocks(plan: ReleasePlan) -> Iterator[str]:
+    shown = summary.shown_first(plan)
+    yield f"### {_MARKS[plan.verdict]} {_text(summary.first_line(plan))}\n\n{_text(summary.headline(plan))}\n\n"
+    for one in shown:
+        state = "" if one.state is State.CHANGED else f" ({one.state})"
+        yield f"- {_MARKS[one.verdict]} **`{one.name}`**{state}: {_text(summary.about_definition(one))}\n{_reasons(one)}"
+    yield "\n"
+    for names, lines in summary.shared_steps(shown):
+        steps = "".join(f"{_text(line)}\n" for line in lines)
+        yield f"**Do, in this order** ({_text(summary.names_line(names))})\n\n{steps}\n"
     notes = [line for line in (summary.unchanged_line(plan), *plan.notes) if line]
     if notes:
         yield _list(notes)
+    for one in shown:
+        title = f"#### `{one.name}`\n\n"
+        for part in _details(one):
+            yield title + part
+            title = ""
 
 
-def _definition(plan: DefinitionPlan) -> Iterator[str]:
-    details = [*_details(plan)]
-    if plan.breaks or plan.cautions or not summary.is_plain(plan.steps) or details:
-        yield f"#### `{plan.name}`\n\n"
-    if plan.breaks:
-        yield "**Breaks**\n\n" + _list(plan.breaks)
-    if not summary.is_plain(plan.steps):
-        yield "**Do, in this order** (FILE: a manifest of `apiext plan --steps-dir`)\n\n" + _steps(plan.steps)
-    if plan.cautions:
-        yield "**Know**\n\n" + _list(plan.cautions)
-    yield from details
+def _reasons(plan: DefinitionPlan) -> str:
+    """Return what breaks and what to know, as a list below the definition."""
+    lines = [(_MARKS[Safety.BREAKING], line) for line in field_lines.break_lines(plan)]
+    lines += [(_MARKS[Safety.STEPS], line) for line in field_lines.caution_lines(plan)]
+    more = f"  - ... and {len(lines) - _REASONS} more\n" if len(lines) > _REASONS else ""
+    return "".join(f"  - {mark} {_text(line)}\n" for mark, line in lines[:_REASONS]) + more
 
 
 def _details(plan: DefinitionPlan) -> Iterator[str]:
+    if not summary.is_plain(plan.steps):
+        yield _folded("Steps with commands (FILE: a manifest of apiext plan --steps-dir)", _steps(plan.steps))
     if plan.changes:
         rows: list[tuple[str, ...]] = [(change.grade, f"`{change.rule}`", _text(verdict.text_of_change(change))) for change in plan.changes]
         yield _folded(f"Changes: {summary.changes_line(plan)}", _table(("grade", "rule", "change"), rows))
@@ -91,14 +89,13 @@ def _details(plan: DefinitionPlan) -> Iterator[str]:
         way = plan.way_back
         body = _list(way.breaks) + (_steps(way.steps) if not summary.is_plain(way.steps) else "") + _list(way.loses)
         if body:
-            yield _folded(f"Rollback: {summary.rollback_line(way)}", body)
+            yield _folded(summary.rollback_line(way).capitalize(), body)
 
 
 def _steps(steps: Sequence[PlanStep]) -> str:
     lines = []
     for number, step in enumerate(steps, 1):
-        reason = f": {step.reason}" if step.reason else ""
-        lines.append(f"{number}. {_text(summary.step_title(number, step).partition('. ')[2] + reason)}\n")
+        lines.append(f"{_text(summary.step_line(number, step))}\n")
         if step.commands:
             lines += ["   ```sh\n", *(f"   {printable(command)}\n" for command in step.commands), "   ```\n"]
         lines.append(f"   Done when {_text(step.check_text)}.\n")

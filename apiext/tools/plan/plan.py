@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.comparison.change import Change
+    from apiext.resources.definitions.definition import Definition
     from apiext.tools.judgement.outcome import ObjectsReport
 
 
@@ -177,6 +178,8 @@ class DefinitionPlan:
     """None without an earlier definition, or if nothing changes."""
     initial_state: str = ""
     """As PlanStep.state, before the first step; "" if there is no definition."""
+    compared: tuple[Definition | None, Definition | None] = (None, None)
+    """The old and the new definition, if they were compared."""
 
 
 @dataclass(frozen=True, slots=True)

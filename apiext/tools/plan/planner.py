@@ -190,6 +190,7 @@ class _Planner:
             versions=None,
             steps=(step,),
             way_back=None,
+            compared=(old, None),
         )
 
 

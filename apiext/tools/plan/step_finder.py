@@ -182,7 +182,7 @@ class _Search:
         if not found.keeper:
             self.breaks.append(f"objects stored as {names} lose {fields}: the webhook is not asked for bytes that name {names} already")
             return
-        reason = f"objects stored as {names} still have {fields}: the webhook converts them only if they are stored as {found.keeper}"
+        reason = f"objects stored in {names} have {fields}, and the webhook converts them only if they are stored in {found.keeper}"
         self._move(found.keeper, self.chain.spec, reason)
         self._migrate(reason)
         self._prune([found.keeper], f"all objects are stored in {found.keeper}")
@@ -202,7 +202,10 @@ class _Search:
         current = stages.storage_of(chain.spec)
         if current not in self.dropped and not loses_webhook:
             target = current
-        reason = f"{', '.join(blocked)} goes away" if blocked else "without the webhook, objects stored in other versions are misread"
+        which, gone = "former" if self.is_rollback else "new", ", ".join(blocked)
+        reason = f"the {which} definition does not have {gone}, so no object may be stored in {'it' if len(blocked) == 1 else 'them'}"
+        if not blocked:
+            reason = "without the webhook, fields of objects that are stored in other versions are lost"
         if target not in stages.names_of(chain.spec):
             joined = stages.joined(chain.spec, wanted, storage=current)
             added = [name for name in stages.names_of(joined) if name not in stages.names_of(chain.spec)]
@@ -214,7 +217,8 @@ class _Search:
             self.bridge = chain.current
         if rest:
             self._prune(
-                [target], f"kube-apiserver refuses to drop {', '.join(blocked)} before" if blocked else "all objects are stored in it"
+                [target],
+                f"kube-apiserver accepts a definition without {gone} only then" if blocked else f"all objects are stored in {target} now",
             )
 
     def _migrate(self, reason: str, *, need: Need = Need.REQUIRED) -> None:
@@ -245,7 +249,7 @@ class _Search:
         gone = [name for name in stopped if name in self.dropped]
         spec = stages.unserved(chain.spec, gone)
         if gone and stages.served_of(spec):
-            reason = "clients that still use it get 404, and this can be undone at once"
+            reason = "clients that still use it get 404 and are noticed, while this can be undone at once"
             chain.respec(StepKind.STOP, spec, f"Stop serving {', '.join(gone)}", reason, need=Need.ADVISED)
 
     def _apply(self) -> None:

@@ -1,10 +1,10 @@
-"""A plan as text for people: the verdict, what to do, then details."""
+"""A plan as text for people: the verdict, what breaks, what to do. With details, everything."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.tools.plan import summary, verdict
+from apiext.tools.plan import field_lines, summary, verdict
 from apiext.tools.plan.plan import Safety, State
 from apiext.tools.reports.console import ConsoleReport
 
@@ -16,8 +16,31 @@ if TYPE_CHECKING:
     from apiext.tools.plan.plan import DefinitionPlan, PlanStep, ReleasePlan, VersionsReport, WayBack
 
 _STYLES: Final = {Safety.SAFE: "bold green", Safety.STEPS: "bold yellow", Safety.BREAKING: "bold red"}
-_SHOWN: Final = 5
-"""Lines of a list without -v."""
+_MOST_LINES: Final = 40
+"""Lines of a plan for five definitions without details; each further one may add _MORE_LINES."""
+_FEW: Final = 5
+_MORE_LINES: Final = 2
+_COLUMNS: Final = 160
+"""Columns of a line of a list without details."""
+
+
+class _Line(NamedTuple):
+    text: str
+    style: str = ""
+    after: str = ""
+    after_style: str = ""
+
+
+class _Limits(NamedTuple):
+    """How much of a plan is written."""
+
+    lines: int | None
+    """The lines of a list; None for all."""
+    has_steps: bool = True
+
+
+_LIMITS: Final = (_Limits(5), _Limits(3), _Limits(2), _Limits(1), _Limits(1, has_steps=False))
+"""From much to little: the first one with few enough lines counts."""
 
 
 class PlanText(ConsoleReport):
@@ -29,76 +52,118 @@ class PlanText(ConsoleReport):
 
     def write(self, plan: ReleasePlan) -> None:
         """Write the whole plan."""
-        self.line(summary.VERDICTS[plan.verdict].upper(), _STYLES[plan.verdict], after=f"  {summary.headline(plan)}")
-        for one in summary.shown_first(plan):
-            self._definition(one)
-        for line in filter(None, (summary.unchanged_line(plan), *plan.notes)):
-            self.line(line, "dim")
-        if self._details and any(step.manifest is not None for one in plan.definitions for step in one.steps):
-            self.line("FILE is the manifest of the step: --steps-dir writes it", "dim")
-        if not self._details and any(one.changes or one.steps for one in plan.definitions):
-            self.line("-v shows all changes, commands and numbers; --steps prints the steps as a shell script", "dim")
+        number = sum(one.state is not State.UNCHANGED for one in plan.definitions)
+        most = _MOST_LINES + _MORE_LINES * max(0, number - _FEW)
+        lines: list[_Line] = []
+        for limits in [_Limits(None)] if self._details else _LIMITS:
+            lines = [*self._lines(plan, limits)]
+            if len(lines) <= most:
+                break
+        for line in lines:
+            self.line(line.text, line.style, after=line.after, after_style=line.after_style)
 
-    def _definition(self, plan: DefinitionPlan) -> None:
-        self.line("")
+    def _lines(self, plan: ReleasePlan, limits: _Limits) -> Iterator[_Line]:
+        head, colon, rest = summary.first_line(plan).partition(":")
+        yield _Line(head + colon, _STYLES[plan.verdict], rest)
+        yield _Line(summary.headline(plan), "dim")
+        shown = summary.shown_first(plan)
+        if shown:
+            yield _Line("")
+        for one in shown:
+            yield from self._definition(one, limits)
+        if not self._details:
+            yield from _shared_steps(shown, limits)
+        for text in filter(None, (summary.unchanged_line(plan), *plan.notes, *self._hints(plan))):
+            yield _Line(text, "dim")
+
+    def _hints(self, plan: ReleasePlan) -> Iterator[str]:
+        has_steps = any(one.steps for one in plan.definitions)
+        if self._details:
+            if any(step.manifest is not None for one in plan.definitions for step in one.steps):
+                yield "FILE is the manifest of the step: --steps-dir writes it"
+            return
+        shown = [one.versions for one in plan.definitions if one.state is not State.UNCHANGED and one.versions is not None]
+        if any(not report.is_exact and len(report.rows) > 1 for report in shown):
+            yield "stored versions are estimated: --stored counts exactly"
+        if has_steps or any(one.changes for one in plan.definitions):
+            yield "-v shows everything; --steps prints the steps as a shell script, -o html writes a page"
+
+    def _definition(self, plan: DefinitionPlan, limits: _Limits) -> Iterator[_Line]:
         state = "" if plan.state is State.CHANGED else f" ({plan.state})"
-        self.line(plan.name + state, "bold", after=f"  {summary.VERDICTS[plan.verdict]}", after_style=_STYLES[plan.verdict])
-        self._list("breaks", plan.breaks, "red")
+        yield _Line(f"{plan.name}{state}: ", _STYLES[plan.verdict], summary.about_definition(plan))
+        yield from _list(field_lines.break_lines(plan), limits, "red")
         if plan.verdict is Safety.STEPS:
-            self._list("refused without the steps", plan.refusals, "yellow")
-        if self._details or not summary.is_plain(plan.steps):
-            self._steps("do", plan.steps)
-        self._list("know", plan.cautions, "yellow")
-        self._pair("changes", summary.changes_line(plan))
+            yield from _list([f"refused without the steps: {reason}" for reason in plan.refusals], limits, "yellow")
+        yield from _list(field_lines.caution_lines(plan), limits, "yellow")
         if self._details:
-            for change in plan.changes:
-                reason = f" (ignored: {change.reason})" if change.reason else ""
-                self.line(f"    {change.grade:8} {change.rule:28} {verdict.text_of_change(change)}{reason}")
+            yield from self._all_about(plan)
+        elif plan.way_back is not None and plan.way_back.verdict is Safety.BREAKING:
+            yield from _list([f"rollback: {line}" for line in plan.way_back.breaks], limits, "yellow")
+
+    def _all_about(self, plan: DefinitionPlan) -> Iterator[_Line]:
+        yield from _steps("do", plan.steps)
+        for number, change in enumerate(plan.changes):
+            if not number:
+                yield _Line("  changes", "bold")
+            reason = f" (ignored: {change.reason})" if change.reason else ""
+            yield _Line(f"    {change.grade:8} {change.rule:28} {verdict.text_of_change(change)}{reason}")
         if plan.objects is not None:
-            self._pair("objects", summary.objects_line(plan.objects))
-            for finding in plan.objects.findings if self._details else ():
+            yield _Line("  objects: ", "bold", summary.objects_line(plan.objects))
+            for finding in plan.objects.findings:
                 known = f", {finding.already} of them before, too" if finding.already else ""
-                self.line(f"    {finding.kind:16} {verdict.text_of_finding(finding)}{known}")
+                yield _Line(f"    {finding.kind:16} {verdict.text_of_finding(finding)}{known}")
         if plan.versions is not None:
-            self._versions(plan.versions)
+            yield from _versions(plan.versions)
         if plan.way_back is not None:
-            self._way_back(plan.way_back)
+            yield from _way_back(plan.way_back)
 
-    def _versions(self, report: VersionsReport) -> None:
-        if len(report.rows) > 1 or self._details:
-            evidence = report.evidence if self._details or report.is_exact else "estimated: --stored counts exactly"
-            self._pair("stored", f"{summary.versions_line(report)} ({evidence})")
-        if self._details:
-            for row in report.rows:
-                role = row.after or row.before
-                marks = [mark for mark in ("served", "storage", "deprecated") if role is not None and getattr(role, mark)]
-                self.line(f"    {row.name}: {', '.join(marks) or 'not served'}; can be dropped: {row.droppable}")
 
-    def _way_back(self, way: WayBack) -> None:
-        self._pair("rollback", summary.rollback_line(way), "" if way.verdict is Safety.SAFE else _STYLES[way.verdict])
-        self._list("  because", way.breaks, "red")
-        if self._details or not summary.is_plain(way.steps):
-            self._steps("  do", way.steps)
-        if self._details:
-            self._list("  know", way.cautions, "yellow")
-            self._list("  lost or refused", way.loses, "")
+def _versions(report: VersionsReport) -> Iterator[_Line]:
+    yield _Line("  stored: ", "bold", f"{summary.versions_line(report)} ({report.evidence})")
+    for row in report.rows:
+        role = row.after or row.before
+        marks = [mark for mark in ("served", "storage", "deprecated") if role is not None and getattr(role, mark)]
+        yield _Line(f"    {row.name}: {', '.join(marks) or 'not served'}; can be dropped: {row.droppable}")
 
-    def _steps(self, title: str, steps: Sequence[PlanStep]) -> None:
-        if steps:
-            self.line(f"  {title}", "bold")
-        for number, step in enumerate(steps, 1):
-            reason = f": {step.reason}" if step.reason else ""
-            self.line(f"    {summary.step_title(number, step)}{reason}")
-            for line in self._step_details(step):
-                self.line(f"       {line}", "dim")
 
-    def _step_details(self, step: PlanStep) -> Iterator[str]:
-        if self._details:
-            yield from (f"$ {command}" for command in step.commands)
-            yield f"done when {step.check_text}; storedVersions: {', '.join(step.stored_versions) or 'none'}"
+def _way_back(way: WayBack) -> Iterator[_Line]:
+    yield _Line(f"  {summary.rollback_line(way)}", "bold" if way.verdict is Safety.SAFE else _STYLES[way.verdict])
+    for title, lines in (("because", way.breaks), ("know", way.cautions), ("lost or refused", way.loses)):
+        yield from _titled(title, lines)
+    yield from _steps("do", way.steps)
 
-    def _list(self, title: str, lines: Sequence[str], style: str) -> None:
-        self.list(title, lines, style, most=None if self._details else _SHOWN, indent="  ")
 
-    def _pair(self, name: str, text: str, style: str = "") -> None:
-        self.line(f"  {name}: ", "bold", after=text, after_style=style)
+def _steps(title: str, steps: Sequence[PlanStep]) -> Iterator[_Line]:
+    if steps:
+        yield _Line(f"  {title}", "bold")
+    for number, step in enumerate(steps, 1):
+        yield _Line(f"    {summary.step_line(number, step)}")
+        yield from (_Line(f"       $ {command}", "dim") for command in step.commands)
+        stored = ", ".join(step.stored_versions) or "none"
+        yield _Line(f"       done when {step.check_text}; storedVersions: {stored}", "dim")
+
+
+def _shared_steps(plans: Sequence[DefinitionPlan], limits: _Limits) -> Iterator[_Line]:
+    """Yield the steps of all definitions, those once that several share."""
+    shared = summary.shared_steps(plans)
+    for names, lines in shared:
+        about = f" ({summary.names_line(names)})" if len(plans) > 1 else ""
+        if not limits.has_steps:
+            yield _Line("do", "bold", f"{about}: {len(lines)} steps, which --steps prints")
+            continue
+        yield _Line("do", "bold", about)
+        yield from (_Line(f"  {line}") for line in lines)
+
+
+def _titled(title: str, lines: Sequence[str]) -> Iterator[_Line]:
+    if lines:
+        yield _Line(f"  {title}", "bold")
+        yield from (_Line(f"    - {line}") for line in lines)
+
+
+def _list(lines: Sequence[str], limits: _Limits, style: str) -> Iterator[_Line]:
+    """Yield a line for each text, and how many are left out."""
+    for line in lines[: limits.lines]:
+        yield _Line(f"  - {line}" if limits.lines is None or len(line) <= _COLUMNS else f"  - {line[:_COLUMNS]}...", style)
+    if limits.lines is not None and len(lines) > limits.lines:
+        yield _Line(f"  ... and {len(lines) - limits.lines} more", "dim")

@@ -48,6 +48,11 @@ def verdict_of(breaks: Sequence[str], steps: Iterable[PlanStep]) -> Safety:
     return Safety.STEPS if needed else Safety.SAFE
 
 
+def solved_findings(steps: Iterable[PlanStep]) -> frozenset[FindingKind]:
+    """Return the harm that steps undo."""
+    return frozenset({FindingKind.MANAGER} if any(step.kind is StepKind.REAPPLY for step in steps) else ())
+
+
 def breaks_by_changes(changes: Iterable[Change], solved: Collection[str] = ()) -> list[str]:
     """Return the changes that are graded as errors, as reasons; `solved` are rules whose changes the steps make harmless."""
     return [text_of_change(change) for change in changes if change.grade is Grade.ERROR and change.rule not in solved]

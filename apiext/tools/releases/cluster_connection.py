@@ -70,6 +70,14 @@ class ClusterConnection:
         code, answer, _ = await self._ask(path)
         return None if code == HTTPStatus.NOT_FOUND else self._checked(path, code, answer)
 
+    async def find(self, path: str) -> Json | None:
+        """Return the JSON object at a path; None if the cluster does not give it, for whatever reason."""
+        try:
+            code, answer, _ = await self._ask(path)
+        except SourceError:
+            return None
+        return answer if code == HTTPStatus.OK else None
+
     async def pages(self, collection: str, *, must_exist: bool = False) -> AsyncGenerator[Page]:
         """Yield the pages of a list, at one revision unless the cluster compacts it meanwhile.
 

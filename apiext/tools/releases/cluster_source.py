@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.tools.releases.cluster_connection import DEFINITIONS, resource_path
@@ -10,11 +10,14 @@ from apiext.tools.releases.interface import Release, SourceError, SourceObject, 
 from apiext.tools.releases.object_pages import object_key
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Sequence
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.releases.cluster_connection import ClusterConnection
+
+_COUNTS: Final = "/stored/versions"
+"""Where a server of apiext counts stored objects by version."""
 
 
 class ClusterSource:
@@ -56,6 +59,17 @@ class ClusterSource:
         head = {"apiVersion": f"{group}/{version}", "kind": definition.names.kind}
         async for page in self._cluster.pages(path):
             yield [SourceObject(object_key(item), item if "apiVersion" in item else head | item) for item in page.items]
+
+    async def counts_stored(self) -> bool:
+        """Implement StoredCounter.counts_stored."""
+        return await self._cluster.find(f"{_COUNTS}?limit=1") is not None
+
+    async def stored_counts(self, definition: Definition) -> tuple[Mapping[str, int], int]:
+        """Implement StoredCounter.stored_counts."""
+        found = await self._cluster.get(f"{_COUNTS}/{definition.name}")
+        if found is None:
+            return {}, 0
+        return {row["name"]: row["objects"] for row in found["versions"] if row["objects"]}, found["unknown"]
 
     async def close(self) -> None:
         """Implement ObjectSource.close."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -89,4 +89,21 @@ class WholeSource(ObjectSource, Protocol):
         Raises:
             SourceError: the source cannot be read.
         """
+        ...
+
+
+@runtime_checkable
+class StoredCounter(Protocol):
+    """Counts objects by the version of their stored bytes without reading them.
+
+    Raises:
+        SourceError: from every method, if the source cannot be read.
+    """
+
+    async def counts_stored(self) -> bool:
+        """Report whether the source counts: a server of apiext does, for users who may read /stored."""
+        ...
+
+    async def stored_counts(self, definition: Definition) -> tuple[Mapping[str, int], int]:
+        """Return the objects of a definition by version, and the number of those that name no version."""
         ...

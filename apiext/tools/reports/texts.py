@@ -21,6 +21,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: "a, b and c"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def placed(version: str, path: str, message: str) -> str:
     """Return a message with the version and the field that it is about, as far as there are any."""
     place = " ".join(filter(None, (version, path)))

@@ -32,9 +32,11 @@ def shaped(name: str, *fields: str, storage: bool = False, **more: Any) -> dict[
     return version(name, storage=storage, schema=schema(*fields), **more)
 
 
-def created(*versions: dict[str, Any], stored: Sequence[str] = (), **spec: Any) -> Definition:
+def created(
+    *versions: dict[str, Any], stored: Sequence[str] = (), plural: str = "widgets", kind: str = "Widget", **spec: Any
+) -> Definition:
     """Return an established definition; `stored` is its status.storedVersions if that is not the storage version only."""
-    found = asyncio.run(create_definition(canonical(crd("widgets", *versions, **spec))))
+    found = asyncio.run(create_definition(canonical(crd(plural, *versions, kind=kind, **spec))))
     if not stored:
         return found
     obj = found.object

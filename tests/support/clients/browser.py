@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -20,6 +21,9 @@ _PATIENCE: Final = 30.0
 """Seconds to wait for the browser, or for something on a page."""
 _POLL: Final = 0.02
 _MAX_MESSAGE: Final = 64 << 20
+_AXE: Final = """axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']}).then(found => [
+    found.violations.map(one => [one.id, one.nodes.map(node => node.html + ' ' + node.failureSummary)]),
+    found.passes.map(one => one.id)])"""
 _KEYS: Final = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowUp": 38, "ArrowDown": 40}
 """The keys that are pressed, with their codes."""
 
@@ -93,6 +97,12 @@ class Page:
         """Set media features such as prefers_color_scheme."""
         wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         await self.call("Emulation.setEmulatedMedia", features=wanted)
+
+    async def accessibility(self) -> tuple[list[Any], list[str]]:
+        """Return the violations of WCAG AA and best practices, and the names of the rules that the page passes."""
+        await self.run((files("axe_core_python") / "axe.min.js").read_text())
+        violations, passed = await self.run(_AXE)
+        return violations, passed
 
     async def screenshot(self, path: Path, *, whole: bool = True) -> None:
         """Write a PNG of the page."""

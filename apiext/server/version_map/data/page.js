@@ -1,6 +1,4 @@
-"use strict";
 (() => {
-  const number = new Intl.NumberFormat("en");
   const GUARDS = {
     mutatingwebhookconfigurations: "Mutating webhooks",
     mutatingadmissionpolicies: "Mutating policies",
@@ -15,30 +13,17 @@
     ["deprecated", "Deprecated", (view) => view.states.includes("deprecated")],
     ["drop", "Can be dropped", (view) => view.states.includes("can be dropped")],
   ];
-  const byId = (id) => document.getElementById(id);
   const main = byId("definitions");
   const views = new Map(); // by name: the entry, its element and what search knows about it
   let filter = "all";
   let hasData = false;
   let hasEnded = false; // a saved map does not change any more
 
-  // --- elements: texts of data become text nodes only -----------------------------------------------------------
-
-  function element(tag, attributes, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value);
-    }
-    made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
-    return made;
-  }
+  // --- elements ---------------------------------------------------------------------------------------------------
 
   // a long kind breaks before its capitals
   const breakable = (text) => text.split(/(?<=[a-z0-9])(?=[A-Z])/).flatMap((word, at) => (at ? [element("wbr"), word] : [word]));
   const duration = (milliseconds) => (milliseconds === null ? "longer" : `${number.format(milliseconds)} ms`);
-  const plural = (count, one, many) => `${number.format(count)} ${count === 1 ? one : many || `${one}s`}`;
-  const tag = (text, level) => element("li", { class: "tag", "data-level": level }, text);
-  const mono = (text) => element("span", { class: "mono" }, text);
 
   function bar(parts) {
     const made = element("div", { class: "bar", "aria-hidden": "true" });
@@ -135,10 +120,6 @@
   }
 
   // --- details of a definition --------------------------------------------------------------------------------------
-
-  function section(title, ...children) {
-    return element("section", {}, element("h4", {}, title), ...children);
-  }
 
   const hiddenNote = (entry, key) =>
     entry.hidden[key] ? element("p", { class: "note" }, `Names are shown to users who may list ${entry.hidden[key]}.`) : null;
@@ -277,24 +258,10 @@
   }
 
   function stepsSection(entry) {
-    const rows = entry.next.map((step, place) => {
-      if (!step.command) return element("li", {}, step.does);
-      const copy = element("button", { type: "button", "data-key": `copy ${place}` }, "Copy", element("span", { class: "hidden" }, ` the command: ${step.does}`));
-      const text = element("pre", {}, element("code", {}, step.command));
-      copy.addEventListener("click", () => copyText(step.command, text));
-      return element("li", {}, step.does, element("div", { class: "command" }, text, copy));
-    });
+    const rows = entry.next.map((step, place) =>
+      element("li", {}, step.does, step.command ? command(step.command, `the command: ${step.does}`, `copy ${place}`) : null),
+    );
     return section("What can be done next", rows.length ? element("ol", { class: "steps" }, rows) : element("p", { class: "note" }, "Nothing: no version can be dropped."));
-  }
-
-  async function copyText(text, shown) {
-    try {
-      await navigator.clipboard.writeText(text);
-      announce("Copied.");
-    } catch {
-      getSelection().selectAllChildren(shown);
-      announce("The command is selected.");
-    }
   }
 
   function fillBody(view) {
@@ -415,12 +382,6 @@
   }
 
   // --- news for screen readers ----------------------------------------------------------------------------------------
-
-  let timer = 0;
-  function announce(text, wait = 0) {
-    clearTimeout(timer);
-    timer = setTimeout(() => { byId("news").textContent = text; }, wait);
-  }
 
   const changedNames = new Set();
   function announceChanges(names) {

@@ -88,7 +88,7 @@ def test_exit_codes(run: Run, folder: Path, arguments: list[str], code: int) -> 
         (["new", "--from", "old", "--nope"], "No such option '--nope'."),
         (["new", "--from", "nothing"], "'nothing' names nothing that exists"),
         (["objects", "--from", "old"], "there are no CRDs in objects"),
-        (["new", "--from", "old", "-o", "pdf"], "-o: 'pdf' is none of text, json, markdown, junit"),
+        (["new", "--from", "old", "-o", "pdf"], "-o: 'pdf' is none of text, json, markdown, html, junit"),
         (["new", "--from", "old", "-o", "json=no/such/folder"], "no/such/folder: No such file or directory"),
         (["new", "--from", "old", "--config", "missing.yaml"], "--config: missing.yaml: No such file or directory"),
         (["new", "--from", "old", "--webhook-url", "http://x"], "does not begin with https://"),
@@ -116,26 +116,34 @@ def test_compares_with_the_last_commit(run: Run, folder: Path) -> None:
     result = run("old")
 
     assert result.return_value == 0
-    assert result.output.startswith("SAFE  old replaces git HEAD\n")
+    assert result.output.startswith("SAFE: 1 CRD changes.\nold replaces git HEAD\n")
     assert "1. Apply the new definition of widgets.example.com" in result.output
 
 
 def test_formats(run: Run, folder: Path) -> None:
     """Write several formats at once, into files and to stdout."""
     result = run(
-        "both", "--from", "old", "--objects", "objects", "-o", "json", "-o", "text=a.txt", "-o", "markdown=a.md", "-o", "junit=a.xml"
+        "both",
+        "--from",
+        "old",
+        "--objects",
+        "objects",
+        "-o",
+        "json",
+        *[part for name in ("text=a.txt", "markdown=a.md", "html=a.html", "junit=a.xml") for part in ("-o", name)],
     )
     document = json.loads(result.output)
 
     assert document["objects"] == "objects"
     assert document["definitions"][0]["objects"]["total"] == 1
     assert set(document) == set(schema()["required"])
-    assert (folder / "a.txt").read_text().startswith("SAFE  both replaces old, objects of objects\n")
-    assert (folder / "a.md").read_text().startswith("### ✅ apiext plan: safe\n")
+    assert (folder / "a.txt").read_text().startswith("SAFE: 1 CRD changes. 1 object as it is.\nboth replaces old, objects of objects\n")
+    assert (folder / "a.md").read_text().startswith("### ✅ SAFE: 1 CRD changes. 1 object as it is.\n")
+    assert (folder / "a.html").read_text().startswith("<!doctype html>\n")
     assert (folder / "a.xml").read_text().startswith("<?xml version='1.0' encoding='utf-8'?>\n<testsuites")
 
 
-@pytest.mark.parametrize("format_", ["json", "markdown", "junit"])
+@pytest.mark.parametrize("format_", ["json", "markdown", "html", "junit"])
 def test_output_is_deterministic(run: Run, format_: str) -> None:
     """Print the same twice."""
     arguments = ["new", "--from", "old", "--objects", "objects", "-o", format_]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
+
+import pytest
 
 from apiext.resources.comparison.change import Grade
 from apiext.resources.comparison.definition_comparison import compare_served_versions
-from apiext.resources.comparison.grades import Grades
+from apiext.resources.comparison.grades import Grades, named_grades
 from tests.support.builders.crds import crd, definition, version
 
 GRADES: Final = Grades()
@@ -81,5 +84,46 @@ def test_known_changes() -> None:
     """Leave out what the former definition had already."""
     more = version("v1", storage=True, **schema(a=TEXT | {"maxLength": 3}, b=TEXT, c=TEXT))
 
-    assert found(crd("widgets", BETA, more), known=crd("widgets", BETA, STABLE)) == [("v1 -> v1beta1", "fieldRemoved", "c")]
+    assert found(crd("widgets", BETA, more), known=crd("widgets", BETA, STABLE)) == [("v1 -> v1beta1", "newFieldMissing", "c")]
     assert found(crd("widgets", BETA, STABLE), known=crd("widgets", BETA, STABLE)) == []
+
+
+ITEMS: Final = {"type": "object", "properties": {"list": {"type": "array", "items": {"type": "object", "properties": {"new": TEXT}}}}}
+OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+@pytest.mark.parametrize(
+    "known,stable,rule",
+    [
+        ([BETA], schema(a=TEXT, new=TEXT), "newFieldMissing"),
+        ([BETA], schema(a=TEXT, new=ITEMS), "newFieldMissing"),
+        ([BETA], {"schema": schema(a=TEXT, new=TEXT)["schema"] | {"required": ["new"]}}, "fieldRemoved"),
+        ([version("v1alpha1", **schema(new=TEXT)), BETA], schema(a=TEXT, new=TEXT), "fieldRemoved"),
+        ([version("v1beta1", schema=OPEN)], schema(a=TEXT, new=TEXT), "fieldRemoved"),
+        ([version("v1beta1", **schema(a=TEXT, new=TEXT))], schema(a=TEXT, new=TEXT), "fieldRemoved"),
+    ],
+    ids=["new", "new-with-parts", "required", "in-a-former-version", "kept-unchecked-before", "removed-from-one"],
+)
+def test_a_new_field_of_one_version(known: list[dict[str, Any]], stable: dict[str, Any], rule: str) -> None:
+    """Call an optional field of one version no removal from the others if no object can have it yet."""
+    before = crd("widgets", *[one | {"storage": place == 0} for place, one in enumerate(known)])
+
+    changes = found(crd("widgets", BETA, version("v1", storage=True, **stable)), known=before)
+
+    assert rule in [name for pair, name, path in changes if (pair, path) == ("v1 -> v1beta1", "new")]
+
+
+def test_the_storage_version_lacks_a_new_field() -> None:
+    """Call it a removal if no write keeps the field: the storage version lacks it."""
+    new = crd("widgets", BETA | {"storage": True}, version("v1", **schema(a=TEXT, b=TEXT)))
+
+    assert found(new, known=crd("widgets", BETA | {"storage": True})) == [("v1 -> v1beta1", "fieldRemoved", "b")]
+
+
+def test_a_new_field_is_a_warning() -> None:
+    """Grade it as a warning, and as an error with the grades of crdify, which knows removals only."""
+    old = definition(crd("widgets", BETA | {"storage": True}))
+    new = definition(crd("widgets", BETA, version("v1", storage=True, **schema(a=TEXT, b=TEXT))))
+    grades = [GRADES, replace(named_grades("crdify"), compares_converted_versions=True)]
+
+    assert [[change.grade for change in compare_served_versions(new, one, old)] for one in grades] == [[Grade.WARNING], [Grade.ERROR]]

@@ -34,7 +34,7 @@ def test_a_safe_plan_passes() -> None:
     cases = _cases(plan_of(ONE, created(shaped("v1", "a", "b", "c", storage=True))))
 
     assert [name for name, case in cases.items() if case.find("failure") is not None] == []
-    assert cases["rollback"].findtext("system-out", "").startswith("possible")
+    assert cases["rollback"].findtext("system-out", "").startswith("rollback possible")
 
 
 def test_other_reasons_fail_the_verdict() -> None:

@@ -6,36 +6,36 @@ import pytest
 
 from apiext.tools.plan import markdown
 from apiext.tools.plan.markdown import MAX_CHARACTERS, markdown_of
-from tests.support.builders.plans import ListedObjects, created, custom, plan_of, shaped
+from tests.support.builders.plans import ListedObjects, created, custom, plan_of, release, shaped
 
 OLD: Final = created(shaped("v1", "a", served=False), shaped("v2", "a", storage=True), stored=["v1", "v2"])
 HEAD: Final = """\
-### ⚠️ apiext plan: safe in this order
+### ⚠️ SAFE IN THIS ORDER: 1 CRD. 1 object as it is.
 
 new replaces old, objects of a list
 
-| definition | verdict | changes | objects | rollback |
-| --- | --- | --- | --- | --- |
-| `widgets.example.com` | ⚠️ safe in this order | 1 error, 1 note | 1 object, 1 unchanged | safe |
+- ⚠️ **`widgets.example.com`**: safe in this order; 1 error, 1 note; 1 object as it is; rollback possible \
+\\[1 in v2; storedVersions v1, v2 -\\> v2\\]
+
+**Do, in this order** (widgets.example.com)
+
+1. Store all objects in v2: the new definition does not have v1, so no object may be stored in it
+2. Remove v1 from status.storedVersions: kube-apiserver accepts a definition without v1 only then
+3. Apply the new definition of widgets.example.com
 
 #### `widgets.example.com`
 
-**Do, in this order** (FILE: a manifest of `apiext plan --steps-dir`)
-
-1. Store all objects in v2: v1 goes away
-   ```sh
-   kubectl get widgets.v2.example.com -A -o json | kubectl replace -f -
-   ```
+<details><summary>Steps with commands (FILE: a manifest of apiext plan --steps-dir)</summary>
 """
 
 
 def test_begins_with_the_verdict() -> None:
-    """Show the verdict, a table of definitions, and what to do; fold details."""
+    """Show the verdict, a line for each definition, and what to do; fold details."""
     text = markdown_of(plan_of(OLD, created(shaped("v2", "a", storage=True)), ListedObjects(custom("w", "v2", a="x"))))
 
     assert text.startswith(HEAD)
     assert "<details><summary>Versions: 1 in v2; storedVersions v1, v2 -&gt; v2</summary>" in text
-    assert text.count("<details>") == text.count("</details>") == 2
+    assert text.count("<details>") == text.count("</details>") == 3
 
 
 def test_unchanged_definitions_are_counted() -> None:
@@ -54,9 +54,27 @@ def test_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markdown, "MAX_CHARACTERS", 900)
 
     assert len(text) < MAX_CHARACTERS
+    assert "  - ... and 192 more\n" in text
     assert "*... and 150 more*" in text
     assert len(markdown_of(plan)) <= 900
-    assert markdown_of(plan).endswith("see the output of the job.*\n")
+    assert markdown_of(plan).endswith("or `apiext plan -v`.*\n")
+    assert "####" not in markdown_of(plan)
+
+
+def test_fits_a_comment() -> None:
+    """Show all definitions, and as many details as GitHub takes, of a release with hundreds of changes."""
+    names = [f"things{number:03}" for number in range(40)]
+    fields = [f"{'long' * 20}{number}" for number in range(60)]
+    old, new = (
+        release(*(created(shaped("v1", *kept, storage=True), plural=name, kind=name.title()) for name in names), origin=origin)
+        for kept, origin in ((fields, "old"), ((), "new"))
+    )
+    text = markdown_of(plan_of(old, new))
+
+    assert len(text) <= MAX_CHARACTERS < 65_536
+    assert [name for name in names if f"**`{name}.example.com`**" not in text] == []
+    assert text.count("<details>") == text.count("</details>") > 0
+    assert text.endswith("or `apiext plan -v`.*\n")
 
 
 def test_special_characters_are_shown() -> None:

@@ -28,7 +28,7 @@ case "$(state widgets.example.com)" in
 esac
 
 # 1. Store all objects in v2
-# Because: v1 goes away
+# Because: the new definition does not have v1, so no object may be stored in it
 # Done when every object is replaced without an error, or the StorageVersionMigration is Succeeded.
 if [ "$first" -le 1 ]; then
   echo 'widgets.example.com: 1. Store all objects in v2'

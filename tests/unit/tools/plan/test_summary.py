@@ -17,7 +17,7 @@ def test_lines() -> None:
     assert summary.headline(MOVED) == "new replaces old, objects of a list"
     assert summary.changes_line(found) == "2 notes"
     assert summary.versions_line(found.versions) == "1 in v1; storedVersions v1 -> v1, v2 -> v2"
-    assert summary.rollback_line(found.way_back) == "possible in this order; 2 changes of later writes would be lost or refused"
+    assert summary.rollback_line(found.way_back) == "rollback in 6 steps (loses or refuses 2 kinds of later writes)"
     assert [summary.step_title(number, step) for number, step in enumerate(found.steps, 1)][1] == "2. Store all objects in v2 (later)"
     assert summary.unchanged_line(plan_of(ONE, ONE)) == "1 definition unchanged"
     assert summary.unchanged_line(MOVED) == ""

@@ -77,6 +77,32 @@ async def test_reads_objects_page_by_page(server: InProcess, source: ClusterSour
     assert not first[0].is_stored
 
 
+async def test_counts_stored_objects(server: InProcess, source: ClusterSource) -> None:
+    """Ask a server of apiext in which versions objects are stored."""
+    for name in ("a", "b"):
+        assert (await server.ask("POST", widgets_path(), widget(name))).status == 201
+    moved = {"spec": {"versions": [version("v1beta1"), version("v1"), version("v2", storage=True)]}}
+    assert (await server.ask("PATCH", f"{CRDS}/widgets.example.com", moved, Content_Type="application/merge-patch+json")).status == 200
+    assert (await server.ask("POST", widgets_path(), widget("c"))).status == 201
+
+    assert await source.counts_stored()
+    assert await source.stored_counts(definition(crd())) == ({"v1": 2, "v2": 1}, 0)
+    assert await source.stored_counts(definition(crd("missing"))) == ({}, 0)
+
+
+@pytest.mark.parametrize("code", [403, 404, 200])
+async def test_other_servers_do_not_count(code: int) -> None:
+    """Find out that a server does not count, also if a proxy answers with a page."""
+
+    async def answer(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=code, text="404 page not found")
+
+    async with client_of(answer) as client:
+        source = ClusterSource(_connection(str(client.make_url(""))))
+        assert not await source.counts_stored()
+        await source.close()
+
+
 async def test_reads_a_served_version(server: InProcess, source: ClusterSource) -> None:
     """Read another version if the storage version is not served; fail if none is."""
     await server.ask("POST", widgets_path(), widget("a"))

@@ -4,10 +4,12 @@ import re
 from typing import Any
 
 import pytest
+import yaml
 
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.interface import CompiledRules
 from tests.support.builders.conversions import OPEN, compiled, conversion, converted, fields, widget
+from tests.support.document_commands import section
 
 MODE = {"enum": {"path": "mode", "map": {"fast": "Fast", "slow": "Slow"}, "back": {"Turbo": "fast"}}}
 IMAGE = {"split": {"path": "image", "to": ["repository", "tag"], "separator": ":", "last": True}}
@@ -15,6 +17,11 @@ ADDRESS = {"join": {"paths": ["host", "port"], "to": "address", "separator": ":"
 ENV = {"listToMap": {"path": "env", "key": "name", "value": "value"}}
 PORTS = {"mapToList": {"path": "ports", "key": "name"}}
 REGION = {"move": {"from": "region", "to": "placement.region"}}
+EXAMPLES = re.findall(
+    r"^\| `(\w+: \{path: spec\.[^`]*\})` \| `([^`]+)` \| `([^`]+)` \|$",
+    section("crds/README.md", "Convert by rules: apiext convert"),
+    re.MULTILINE,
+)
 TIER = {"default": {"path": "tier", "value": "standard"}}
 
 
@@ -240,3 +247,17 @@ def test_parts_follow_the_types_of_the_schema() -> None:
     assert converted(rules, widget("v2", hub), "v1") == (widget("v1", spoke), True)
     assert converted(rules, widget("v1", {"range": "a-20"}), "v2") == (widget("v2", {"first": "a", "bounds": {"last": 20}}), True)
     assert converted(rules, widget("v2", {"first": "1"}), "v1") == (widget("v1", {"range": "1"}), False)
+
+
+@pytest.mark.parametrize("rule, spoke, hub", EXAMPLES)
+def test_examples_of_the_document(rule: str, spoke: str, hub: str) -> None:
+    """Convert the examples of the document in both directions."""
+    rules = compiled(conversion(v1=[yaml.safe_load(rule)]), v1=fields(spec=OPEN), v2=fields(spec=OPEN))
+
+    assert converted(rules, widget("v1", yaml.safe_load(spoke)), "v2") == (widget("v2", yaml.safe_load(hub)), True)
+    assert converted(rules, widget("v2", yaml.safe_load(hub)), "v1") == (widget("v1", yaml.safe_load(spoke)), True)
+
+
+def test_unwrap_and_map_to_list_have_examples() -> None:
+    """Show the rules whose names do not say it."""
+    assert {rule.partition(":")[0] for rule, _, _ in EXAMPLES} >= {"unwrap", "mapToList"}
