@@ -114,6 +114,26 @@ def test_all_versions_are_replaced(shell: Shell, kubectl: Kubectl, tmp_path: Pat
         assert [item["spec"] for item in kubectl.json("get", f"widgets.{name}.example.com", "-n", "default")["items"]] == [{"a": "x"}] * 3
 
 
+@pytest.mark.parametrize("kubeconfig", ["apiext", pytest.param("reference", marks=_AGAINST_REFERENCE)], indirect=True)
+def test_counts_of_a_server(request: pytest.FixtureRequest, shell: Shell, kubectl: Kubectl, tmp_path: Path) -> None:
+    """Count stored objects exactly against a server of apiext, and estimate against a kube-apiserver, which does not count."""
+    kubectl("create", "-f", _write(tmp_path, "old.json", crd("widgets", shaped("v1", "a", storage=True))))
+    kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=40s")
+    widget = custom("w", a="x")
+    widget["metadata"] = {"name": "w", "namespace": "default"}
+    kubectl("create", "-f", _write(tmp_path, "object.json", widget))
+    kubectl("replace", "-f", _write(tmp_path, "moved.json", crd("widgets", shaped("v1", "a"), shaped("v2", "a", storage=True))))
+    is_exact = request.node.callspec.params["kubeconfig"] == "apiext"
+    new = _write(tmp_path, "new.json", crd("widgets", shaped("v1", "a"), shaped("v2", "a", "b", storage=True)))
+
+    planned = shell(f"apiext plan {new} --from kubeconfig -o json")
+    (found,) = json.loads(planned.stdout)["definitions"]
+    assert found["versions"]["exact"] == is_exact, planned.stderr
+    assert {row["name"]: row["objects"] for row in found["versions"]["items"]} == ({"v1": 1, "v2": 0} if is_exact else {"v1": 0, "v2": 1})
+    refused = shell(f"apiext plan {new} --stored kubeconfig")
+    assert ("does not count stored objects" in refused.stderr) == (not is_exact)
+
+
 @pytest.mark.parametrize("kubeconfig", ["apiext"], indirect=True)
 def test_an_unknown_state_stops_the_script(shell: Shell, kubectl: Kubectl, tmp_path: Path) -> None:
     """Take no step if the definition is in a state that the plan does not know."""

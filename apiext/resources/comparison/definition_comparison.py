@@ -268,13 +268,18 @@ def compare_served_versions(
     Args:
         definition: the definition.
         grades: sets the grade of each change.
-        known: the definition before; changes that it has, too, are left out.
+        known: the definition before; changes that it has, too, from another version to the same one, are left out.
         has_rules: whether a Conversion applies to the definition.
     """
     if (has_rules or definition.conversion_strategy == "Webhook") and not grades.compares_converted_versions:
         return []
-    former = {_change_key(change) for change in _changes_between_served(known, grades)} if known is not None else ()
-    return [change for change in _changes_between_served(definition, grades, known) if _change_key(change) not in former]
+    former = {_harm_key(change) for change in _changes_between_served(known, grades)} if known is not None else ()
+    return [change for change in _changes_between_served(definition, grades, known) if _harm_key(change) not in former]
+
+
+def _harm_key(change: Change) -> tuple[str, str, str, str]:
+    """Return what a change does in the version to which objects go, from whichever version."""
+    return change.version.rpartition(PAIR)[2], change.path, change.rule, change.message
 
 
 def _change_key(change: Change) -> tuple[str, str, str, str]:

@@ -88,6 +88,13 @@ def test_known_changes() -> None:
     assert found(crd("widgets", BETA, STABLE), known=crd("widgets", BETA, STABLE)) == []
 
 
+def test_a_version_like_another_one() -> None:
+    """Leave out what an older version lacks of a new version, if it lacked the same of another version before."""
+    after = crd("widgets", BETA, STABLE, version("v2", **schema(a=TEXT | {"maxLength": 3}, b=TEXT)))
+
+    assert found(after, known=crd("widgets", BETA, STABLE)) == [("v1beta1 -> v2", "maxLengthNarrowed", "a")]
+
+
 ITEMS: Final = {"type": "object", "properties": {"list": {"type": "array", "items": {"type": "object", "properties": {"new": TEXT}}}}}
 OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -98,7 +105,7 @@ OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         ([BETA], schema(a=TEXT, new=TEXT), "newFieldMissing"),
         ([BETA], schema(a=TEXT, new=ITEMS), "newFieldMissing"),
         ([BETA], {"schema": schema(a=TEXT, new=TEXT)["schema"] | {"required": ["new"]}}, "fieldRemoved"),
-        ([version("v1alpha1", **schema(new=TEXT)), BETA], schema(a=TEXT, new=TEXT), "fieldRemoved"),
+        ([BETA, version("v1alpha1", served=False, **schema(new=TEXT))], schema(a=TEXT, new=TEXT), "fieldRemoved"),
         ([version("v1beta1", schema=OPEN)], schema(a=TEXT, new=TEXT), "fieldRemoved"),
         ([version("v1beta1", **schema(a=TEXT, new=TEXT))], schema(a=TEXT, new=TEXT), "fieldRemoved"),
     ],
