@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PARAMS: Final = [
     click.Argument(["crd"], metavar="CRD"),
-    click.Option(["--name"], metavar="NAME", default="", help="The CRD's name, if CRD is a place with several, such as kubeconfig."),
+    click.Option(["--name"], metavar="NAME", default="", help="The CRD's name, if CRD is a source with several, such as kubeconfig."),
     click.Option(["--hub"], metavar="VERSION", default="", help="The version to relate all others to (default the storage version)."),
     *ACCESS_FLAGS,
 ]
@@ -22,7 +22,7 @@ _PARAMS: Final = [
 
 @click.command(params=_PARAMS)
 def init(crd: str, name: str, hub: str, **flags: Any) -> None:
-    """Print a first Conversion object for CRD (a file, or a place as for `check --crds`), made by comparing the schemas of its versions.
+    """Print a first Conversion object for CRD (a file, or a source as for `check --crds`), made by comparing the schemas of its versions.
 
     It relates fields of the same name, moved, renamed and retyped ones, and values of enums. Comments say why, and what is left to decide.
     """
