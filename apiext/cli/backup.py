@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.stored_source import BYTES_FLAGS, endpoint_of, reads_store, whole_store_of
 
@@ -25,7 +26,7 @@ _KEEP: Final = click.Option(
 )
 
 
-@click.command(params=[_TARGET, _GROUP, _FORCE, _KEEP, *BYTES_FLAGS])
+@click.command(params=[_TARGET, _GROUP, _FORCE, _KEEP, *BYTES_FLAGS], short_help="Back up a store, or the objects of a server.")
 def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any) -> None:
     """Back up a store with --data-dir or --etcd-servers, or the custom resources of a server, in FILE or in a new file in DIR.
 
@@ -73,7 +74,7 @@ def print_backup(manifest: BackupManifest) -> None:
     click.echo(f"{manifest.origin} at {manifest.time}{release}")
     details = [f"revision {manifest.revision}"] if manifest.revision else []
     if manifest.encrypted:
-        details.append(f"{manifest.encrypted} encrypted {'value' if manifest.encrypted == 1 else 'values'}")
+        details.append(counted(manifest.encrypted, "encrypted value"))
     if details:
         click.echo(", ".join(details))
     for resource, count in sorted(manifest.resources.items()):

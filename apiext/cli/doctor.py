@@ -24,7 +24,7 @@ _WIDTH: Final = 20
 """Characters of the column of check names."""
 
 
-@click.command()
+@click.command(short_help="Find the broken step between a cluster and apiext.")
 @click.argument("group", nargs=-1)
 @click.option("--kubeconfig", metavar="FILE", help="Kubeconfig of the host (default the pod's service account, else that of kubectl).")
 @click.option(

@@ -10,7 +10,7 @@ import click
 
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source
-from apiext.tools.reports.texts import printable
+from apiext.tools.reports.texts import counted, printable
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
@@ -25,7 +25,7 @@ _OUTPUT: Final = click.Option(
 )
 
 
-@click.command(params=[click.Argument(["crd"]), _OBJECT, _OUTPUT, *SOURCE_FLAGS])
+@click.command(params=[click.Argument(["crd"]), _OBJECT, _OUTPUT, *SOURCE_FLAGS], short_help="Print an object as it is stored.")
 def get_stored(crd: str, key: str, output: str, **flags: Any) -> None:
     """Print an object of CRD as it is stored: its bytes, and on stderr their version, size and encoding.
 
@@ -38,7 +38,7 @@ def get_stored(crd: str, key: str, output: str, **flags: Any) -> None:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
     version = printable(found["apiVersion"]) or "unknown version"
-    click.echo(f"{version}, {found['size']} bytes, {found['encoding']}, resourceVersion {found['resourceVersion']}", err=True)
+    click.echo(f"{version}, {counted(found['size'], 'byte')}, {found['encoding']}, resourceVersion {found['resourceVersion']}", err=True)
     data = base64.b64decode(found["data"])
     if sys.stdout.isatty():
         # stored bytes must not control the terminal

@@ -9,38 +9,66 @@ import click
 
 from apiext import __version__
 from apiext.cli.lazy_commands import LazyCommands
+from apiext.cli.sections import SectionedGroup
 
-_COMMANDS: Final = LazyCommands(
-    {
-        "serve": "apiext.cli.serve",
+_SECTIONS: Final = {
+    "Serve": {"serve": "apiext.cli.serve"},
+    "For authors of CRDs": {
+        "test": "apiext.cli.suites.test",
+        "plan": "apiext.cli.releases.plan",
+        "explain": "apiext.cli.releases.explain",
+        "convert": "apiext.cli.conversions.convert",
+        "record": "apiext.cli.releases.record",
+        "replay": "apiext.cli.releases.replay",
+    },
+    "For operators of servers and clusters": {
         "operate": "apiext.cli.operate",
         "doctor": "apiext.cli.doctor",
         "versions": "apiext.cli.versions",
-        "get-stored": "apiext.cli.get_stored",
-        "rescue": "apiext.cli.rescue",
         "backup": "apiext.cli.backup",
         "restore": "apiext.cli.restore",
-        "plan": "apiext.cli.releases.plan",
-        "explain": "apiext.cli.releases.explain",
-        "record": "apiext.cli.releases.record",
-        "replay": "apiext.cli.releases.replay",
-        "test": "apiext.cli.suites.test",
-        "convert": "apiext.cli.conversions.convert",
-    }
+    },
+    "Repair": {
+        "get-stored": "apiext.cli.get_stored",
+        "rescue": "apiext.cli.rescue",
+    },
+}
+"""The modules of the commands, by the title above them in the help."""
+_EPILOG: Final = """
+    COMMAND --help says more. Completion of words in bash: eval "$(_APIEXT_COMPLETE=bash_source apiext)"; in zsh and fish: zsh_source,
+    fish_source.
+"""
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 -- click's signature
+    if wanted:
+        from apiext.server.routes.version import GIT_VERSION
+
+        click.echo(f"apiext {__version__} (serves Kubernetes {GIT_VERSION})")
+        ctx.exit()
+
+
+@click.group(
+    cls=SectionedGroup,
+    commands=LazyCommands({name: module for commands in _SECTIONS.values() for name, module in commands.items()}),
+    sections={title: list(commands) for title, commands in _SECTIONS.items()},
+    params=[
+        click.Option(
+            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version and exit."
+        )
+    ],
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-
-
-@click.group(commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def apiext() -> None:
-    """Serve the custom resources of CustomResourceDefinitions as a Kubernetes API server of its own."""
+    """Serve custom resources as kube-apiserver does, and foretell what new CRDs do to clients and objects."""
 
 
-@apiext.command()
-def version() -> None:
+@apiext.command(hidden=True)
+@click.pass_context
+def version(ctx: click.Context) -> None:
     """Print the version."""
-    from apiext.server.routes.version import GIT_VERSION
-
-    click.echo(f"apiext {__version__} (serves Kubernetes {GIT_VERSION})")
+    _print_version(ctx, apiext.params[0], wanted=True)
 
 
 def main() -> NoReturn:

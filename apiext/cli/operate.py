@@ -48,7 +48,7 @@ _FLAGS: Final = [
 ]
 
 
-@click.command(params=_FLAGS)
+@click.command(params=_FLAGS, short_help="Register apiext with a cluster, and adopt its CRDs.")
 def operate(**flags: Any) -> None:
     """Register apiext with a host cluster, and adopt the selected CRDs.
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.printable import readable
+from apiext.cli.sections import SectionedGroup
 from apiext.cli.stored_objects import with_objects
 from apiext.cli.stored_source import SOURCE_FLAGS
-from apiext.tools.reports.texts import printable
+from apiext.tools.reports.texts import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,7 +43,7 @@ _OUTPUT: Final = click.Option(
 )
 
 
-@click.group()
+@click.group(cls=SectionedGroup, short_help="Find stored objects that cannot be read, and repair them.")
 def rescue() -> None:
     """Find stored objects that cannot be read; repair, export or delete them.
 
@@ -50,7 +51,11 @@ def rescue() -> None:
     """
 
 
-@rescue.command("list", params=[_ANY_CRD, _MISLABELLED, _UNCONVERTIBLE, _OUTPUT, *SOURCE_FLAGS])
+@rescue.command(
+    "list",
+    short_help="List the objects that cannot be read, and why.",
+    params=[_ANY_CRD, _MISLABELLED, _UNCONVERTIBLE, _OUTPUT, *SOURCE_FLAGS],
+)
 @with_objects
 async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabelled: bool, unconvertible: bool) -> int:
     """List the objects of all CRDs or of CRD that cannot be read, why, and which version they fit."""
@@ -78,12 +83,13 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
 
 
 @rescue.command(
+    short_help="Show an object's bytes, and how they violate each schema.",
     params=[
         _CRD,
         _OBJECT,
         click.Option(["--bytes", "limit"], type=click.IntRange(1), default=_SHOWN_BYTES, help="Bytes to show (default 4096)."),
         *SOURCE_FLAGS,
-    ]
+    ],
 )
 @with_objects
 async def show(objects: StoredObjects, crd: str, key: str, limit: int) -> int:
@@ -101,7 +107,8 @@ async def show(objects: StoredObjects, crd: str, key: str, limit: int) -> int:
 
 
 @rescue.command(
-    params=[_CRD, _ANY_OBJECT, _ALL, click.Option(["--to"], metavar="DIR", required=True, help="Directory of the files."), *SOURCE_FLAGS]
+    short_help="Write the bytes of objects to files.",
+    params=[_CRD, _ANY_OBJECT, _ALL, click.Option(["--to"], metavar="DIR", required=True, help="Directory of the files."), *SOURCE_FLAGS],
 )
 @with_objects
 async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: bool) -> int:
@@ -114,6 +121,7 @@ async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: 
 
 
 @rescue.command(
+    short_help="Label an object with the version whose fields it has.",
     params=[
         _CRD,
         _ANY_OBJECT,
@@ -126,7 +134,7 @@ async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: 
         click.Option(["--from", "source"], metavar="FILE", help="Take the object from a file, such as an export that was repaired."),
         _YES,
         *SOURCE_FLAGS,
-    ]
+    ],
 )
 @with_objects
 async def rewrite(objects: StoredObjects, crd: str, key: str, *, every: bool, mislabelled: bool, yes: bool, **how: Any) -> int:
@@ -228,7 +236,7 @@ def _title(case: Case) -> str:
     found = case.object
     label = f"labelled {printable(found.api_version)}" if found.api_version else "without a readable apiVersion"
     fit = f"fits {case.best.version}" if case.best is not None else "; ".join(map(str, case.fits)) or "not a JSON object"
-    return f"{printable(found.key)}: {found.size} bytes, {label}, {fit}"
+    return f"{printable(found.key)}: {counted(found.size, 'byte')}, {label}, {fit}"
 
 
 def _show_fit(fit: VersionFit) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.backup import print_backup
 from apiext.cli.releases.interruptible import interruptible, run_interruptible
 from apiext.cli.stored_source import endpoint_of, reads_store, whole_store_of
@@ -42,7 +43,7 @@ _FLAGS: Final = [
 ]
 
 
-@click.command(params=[_FILE, *_FLAGS])
+@click.command(params=[_FILE, *_FLAGS], short_help="Restore a backup into a store or a running server.")
 def restore(file: Path, groups: tuple[str, ...], output: str, **flags: Any) -> int:
     """Restore FILE, a backup of apiext or a snapshot of etcd, into a store or a running server.
 
@@ -79,7 +80,7 @@ async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[s
         done = await restore_store(opened, whole_store_of(flags), groups, replace=flags["replace"])
         if done.replaced is not None:
             click.echo(f"the previous store is kept as {done.replaced}")
-        click.echo(f"restored {done.count} keys into {done.store}")
+        click.echo(f"restored {counted(done.count, 'key')} into {done.store}")
         return 0
     if not (flags["kubeconfig"] or flags["server"]):
         raise click.UsageError("one of --data-dir, --etcd-servers, --kubeconfig and --server is needed")

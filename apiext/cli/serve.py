@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.base.workers.harmless_signals import ignore_harmless_signals
-from apiext.cli.flags import FLAGS
+from apiext.cli.flags import SECTIONS
+from apiext.cli.sections import SectionedCommand
 from apiext.server.aiohttp_import import import_aiohttp
 
 if TYPE_CHECKING:
@@ -24,12 +25,21 @@ needed.
 """
 
 
-@click.command(params=FLAGS)
-def serve(**flags: Any) -> None:
-    """Serve until SIGTERM or SIGINT.
+@click.command(
+    cls=SectionedCommand,
+    sections=SECTIONS,
+    params=[click.Argument(["folder"], required=False, metavar="[FOLDER]")],
+    short_help="Serve custom resources, of the CRDs of a folder and of kubectl.",
+)
+def serve(folder: str | None, **flags: Any) -> None:
+    """Serve the CRDs in the files of FOLDER, and those that clients create, until SIGTERM or SIGINT.
 
     Without flags: on 127.0.0.1:6443, with an embedded store, generated certificates, and an admin kubeconfig.
     """
+    if folder is not None:
+        if flags["crd_dir"] is not None:
+            raise click.UsageError("FOLDER and --crd-dir name the same: give one of them")
+        flags["crd_dir"] = folder
     # imports create no garbage, and collections would take a tenth of the start
     gc.disable()
     begin = time.perf_counter()

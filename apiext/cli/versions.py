@@ -9,7 +9,7 @@ import click
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, terminal
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source, reads_store
-from apiext.tools.reports.texts import printable
+from apiext.tools.reports.texts import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -30,7 +30,9 @@ _OUTPUT: Final = click.Option(["-o", "--output"], metavar="FORMAT", type=click.C
 _HTML: Final = click.Option(["--html"], metavar="FILE", help="Write the version map, the page /apiext/versions, to FILE instead.")
 
 
-@click.command(params=[click.Argument(["crd"], required=False), _CHECK, _OUTPUT, _HTML, *SOURCE_FLAGS])
+@click.command(
+    params=[click.Argument(["crd"], required=False), _CHECK, _OUTPUT, _HTML, *SOURCE_FLAGS], short_help="Count stored objects by version."
+)
 def versions(crd: str | None, output: str | None, html: str | None, *, validate: bool | None, **flags: Any) -> None:
     """Print in which versions the objects of all CRDs or of CRD are stored, counted from the stored bytes.
 
@@ -112,7 +114,7 @@ def _print(found: Sequence[Object]) -> None:
         if report["unknown"]:
             counts = report.get("unknownVersion", {"objects": report["unknown"]})
             table.add_row(_UNKNOWN, "", "", "", "", *map(str, counts.values()))
-        console.print(Text(f"{report['name']}  {report['objects']} objects", style="bold"))
+        console.print(Text(f"{report['name']}  {counted(report['objects'], 'object')}", style="bold"))
         console.print(table)
         written = [f"{server['version'] or _UNKNOWN} by {server['address']}" for server in report.get("servers", ())]
         if written:

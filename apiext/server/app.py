@@ -120,7 +120,7 @@ class App:
         self.handler: Handler = build_chain(router, options, parts)
 
     async def load(self, clients: HostClients, stack: AsyncExitStack) -> None:
-        """Load the definitions of `--crd-dir` and of the host, and watch both until `stack` closes. The server is not ready before.
+        """Load the definitions of `--crd-dir` and of the host, and watch them until `stack` closes. The server is not ready before.
 
         Raises:
             StartError: the directory cannot be read, or the host's address or credentials are invalid.
@@ -148,7 +148,7 @@ class App:
         writer = DefinitionFiles(api.definitions.scopes[""], api.workers, api.catalog, api.stores.stored_versions, migrates=migrates)
         files = DirectorySource(folder, writer.apply, ConversionFiles(api.converters.known))
         try:
-            await files.start()
+            await (files.start() if self._options.watches_crd_dir else files.load())
         except OSError as error:
             raise StartError(f"--crd-dir: {folder}: {error.strerror}") from error
         stack.push_async_callback(files.close)

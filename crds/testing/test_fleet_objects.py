@@ -2,7 +2,7 @@
 
 from apiext.evaluation import load
 
-FLEETS = load("crds/fleets.yaml")
+FLEETS = load("crds/examples/fleets.yaml")
 V1 = FLEETS.version("v1")
 
 

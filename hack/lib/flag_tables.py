@@ -16,6 +16,7 @@ from apiext.cli.releases.explain import explain
 from apiext.cli.releases.plan import plan
 from apiext.cli.releases.record import record
 from apiext.cli.restore import restore
+from apiext.cli.sections import SectionedCommand
 from apiext.cli.serve import serve
 from apiext.cli.versions import versions
 
@@ -42,8 +43,12 @@ def with_tables(text: str) -> str:
 
 
 def table(command: click.Command) -> str:
-    """Return a command's flags as a Markdown table, in the order of `--help`."""
-    rows = [f"| {_names(option)} | {(option.help or '').replace('|', chr(92) + '|')} |" for option in _flags(command)]
+    """Return a command's flags as a Markdown table, in the order of `--help` and with its titles."""
+    titles = {options[0].name: title for title, options in command.sections.items()} if isinstance(command, SectionedCommand) else {}
+    rows = []
+    for option in _flags(command):
+        rows += [f"| **{titles[option.name]}** | |"] if option.name in titles else []
+        rows.append(f"| {_names(option)} | {(option.help or '').replace('|', chr(92) + '|')} |")
     return "\n".join(["| flag | meaning |", "| --- | --- |", *rows, ""])
 
 

@@ -20,7 +20,7 @@ from hack.lib.servers.process import Process, ProcessError
 from hack.lib.waiting import until
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_SAMPLE: Final = _ROOT / "crds" / "fleets.yaml"
+_SAMPLE: Final = _ROOT / "crds" / "examples" / "fleets.yaml"
 _PROGRAMS: Final = ("etcd", "etcdctl", "kube-apiserver", "kube-controller-manager", "kubectl")
 _SERVED_WITHIN: Final = 90.0
 """Seconds from the creation of the sample definition until the host proxies it to apiext."""

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -68,10 +69,13 @@ def _make(root: Path, folder: Path, python: Path, lock: str) -> None:
         _say(f"creating a virtual environment in {folder}")
         shutil.rmtree(folder, ignore_errors=True)
         _run([sys.executable, "-m", "venv", folder])
-    _say(f"installing the packages of {lock} (a minute or less)")
+    _say(f"installing the packages of {lock}")
     # Python compiles a module at its first import, and apiext imports few modules of `kubernetes`.
-    pip: list[str | Path] = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--no-compile"]
-    _run([*pip, "--require-hashes", "--requirement", root / lock])
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
+    _run(
+        [*pip, "--require-hashes", "--requirement", root / lock],
+        packages=len(re.findall(r"^\S+==", (root / lock).read_text(), re.MULTILINE)),
+    )
     if lock == RUNTIME_LOCK:
         _link_checkout(root, folder, python)
         return
@@ -98,23 +102,36 @@ def _usable(python: Path) -> bool:
         return False
 
 
-def _run(command: list[str | Path]) -> None:
+def _run(command: list[str | Path], *, packages: int = 0) -> None:
+    """Run a command. Show which of so many packages pip gets, if any."""
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        raise VenvError(f"{Path(command[0]).name} failed: {' / '.join(lines[-3:])}")
+    lines: list[str] = []
+    count = 0
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for line in process.stdout or ():
+            lines.append(line.strip())
+            if packages and line.startswith("Collecting "):
+                count += 1
+                _say(f"package {count} of {packages}: {line.split()[1]}", passing=True)
+            elif packages and line.startswith("Installing collected packages"):
+                _say(f"unpacking {packages} packages")
+    if process.returncode:
+        raise VenvError(f"{Path(command[0]).name} failed: {' / '.join([line for line in lines if line][-3:])}")
 
 
-def _say(line: str) -> None:
-    print(f"hack/venv: {line}", file=sys.stderr, flush=True)
+def _say(line: str, *, passing: bool = False) -> None:
+    """Print a line. The next line replaces a `passing` one on a terminal; elsewhere it is left out."""
+    if sys.stderr.isatty():
+        print(f"\r\033[Khack/venv: {line}", end="" if passing else "\n", file=sys.stderr, flush=True)
+    elif not passing:
+        print(f"hack/venv: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
     try:
         print(main(Path(sys.argv[1]), runtime="--runtime" in sys.argv[2:]))
     except (VenvError, OSError) as problem:
-        print(f"hack/venv: {problem}", file=sys.stderr)
+        _say(str(problem))
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

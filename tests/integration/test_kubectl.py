@@ -8,8 +8,8 @@ import pytest
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.kubectl import Kubectl
 
-CRDS: Final = Path(__file__).parents[2] / "crds"
-SAMPLES: Final = CRDS / "samples"
+CRDS: Final = Path(__file__).parents[2] / "crds" / "examples"
+SAMPLES: Final = CRDS.with_name("samples")
 
 
 @pytest.fixture(scope="module")

@@ -93,6 +93,20 @@ def test_definitions_of_a_folder(tmp_path: Path) -> None:
     assert f"1 served; 1 read from {folder}" in server.log
 
 
+def test_a_folder_that_is_not_watched(tmp_path: Path) -> None:
+    """Serve the definitions of the folder that is an argument; with --watch-crd-dir=false, follow no changes of it."""
+    folder = tmp_path / "crds"
+    folder.mkdir()
+    (folder / "widgets.json").write_text(json.dumps(crd()))
+
+    with ApiextServer(tmp_path, extra_args=["--watch-crd-dir=false", str(folder)]) as server:
+        (folder / "gadgets.json").write_text(json.dumps(crd("gadgets")))
+        found = [server.request("GET", f"{CRDS}/{name}.example.com")[0] for name in ("widgets", "gadgets")]
+        watches = "watchfiles" in Path(f"/proc/{server.pid}/maps").read_text()
+
+    assert (found, watches) == ([200, 404], False)
+
+
 # --- signals --------------------------------------------------------------------------------------------------------
 
 
@@ -119,7 +133,7 @@ def test_port_in_use(tmp_path: Path) -> None:
 
         code, text = _refusal(f"--secure-port={port}", f"--data-dir={tmp_path / 'data'}")
 
-    assert (code, _lines(text)) == (1, [f"apiext: cannot listen on 127.0.0.1:{port}: Address already in use"])
+    assert (code, _lines(text)) == (1, [f"apiext: cannot listen on 127.0.0.1:{port}: Address already in use; another port: --secure-port"])
     assert not (tmp_path / "data").exists()
 
 

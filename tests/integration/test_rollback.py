@@ -114,9 +114,12 @@ def test_file_of_the_release_before(server: ApiextServer, kubectl: Kubectl, fold
 
     assert "missing from spec.versions; v2 was previously a storage version" in problem
     assert f"({OBJECTS} of v2)" in migrate
-    assert "[+]crd-dir ok: widgets.json: " in server.request("GET", "/readyz?verbose")[2].decode()
-    assert 'event="invalid definition file"' in server.log
-    assert "step_1=" in server.log
+    (line,) = [line for line in server.request("GET", "/readyz?verbose")[2].decode().splitlines() if line.startswith("[+]crd-dir")]
+    assert line.startswith("[+]crd-dir ok: widgets.json: ")
+    assert line.endswith(" (more: /readyz/crd-dir)")
+    assert kubectl("get", "--raw", "/readyz/crd-dir").splitlines()[1:] == _remarks(server)
+    assert 'event="definition file pending"' in server.log
+    assert 'steps="kubectl get --raw /readyz/crd-dir"' in server.log
     _follow(kubectl, flip)
     until(lambda: len(_remarks(server)) == 3)
     _follow(kubectl, migrate)

@@ -127,7 +127,7 @@ def test_the_picture_shows_the_floors() -> None:
     "document,folder,pattern",
     [
         ("hack/README.md", "hack", "*"),
-        ("crds/README.md", "crds", "*.yaml"),
+        ("crds/README.md", "crds/examples", "*.yaml"),
         ("manifests/README.md", "manifests/components", "*"),
     ],
 )

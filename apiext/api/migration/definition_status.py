@@ -16,6 +16,7 @@ from apiext.api.endpoints.scopes.dialect import APPLY_PATCH
 from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.base.meta import errors, time
 from apiext.base.meta.encoding import json_codec
+from apiext.base.texts import counted
 from apiext.resources.definitions import conditions
 from apiext.resources.registry.request_context import RequestContext
 
@@ -82,7 +83,7 @@ class DefinitionStatus:
         storage = next(version["name"] for version in crd["spec"]["versions"] if version["storage"])
         counts = await self._stored(resource)
         others = [name for name in crd["status"]["storedVersions"] or () if name != storage and counts.at_most(name)]
-        left = ", ".join(f"{counts.at_most(name)} objects are, or may be, stored in {name}" for name in others)
+        left = ", ".join(f"{counted(counts.at_most(name), 'object')} may still be stored in {name}" for name in others)
         return [storage, *others], f", but {left}" if left else ""
 
     async def _apply(self, resource: GroupResource, status: Callable[[Object], Awaitable[Object]]) -> None:

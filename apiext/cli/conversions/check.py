@@ -42,7 +42,7 @@ _PARAMS: Final = [
 ]
 
 
-@click.command(cls=VerdictCommand, params=_PARAMS)
+@click.command(cls=VerdictCommand, params=_PARAMS, short_help="Check rules against the schemas of their CRDs.")
 def check(files: tuple[str, ...], crds: str | None, fail_on: str, output: tuple[str, ...], **flags: Any) -> int:
     """Check the Conversion objects in files and folders against the schemas of their CRDs.
 

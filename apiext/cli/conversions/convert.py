@@ -9,9 +9,10 @@ from apiext.cli.conversions.definition import definition
 from apiext.cli.conversions.init import init
 from apiext.cli.conversions.serve import serve
 from apiext.cli.conversions.test import test
+from apiext.cli.sections import SectionedGroup
 
 
-@click.group()
+@click.group(cls=SectionedGroup, short_help="Convert between versions by rules, without a webhook.")
 def convert() -> None:
     """Convert custom resources between versions by rules, without a webhook of your own.
 

@@ -20,7 +20,7 @@ _PARAMS: Final = [
 ]
 
 
-@click.command(params=_PARAMS)
+@click.command(params=_PARAMS, short_help="Print first rules, made by comparing the versions of a CRD.")
 def init(crd: str, name: str, hub: str, **flags: Any) -> None:
     """Print a first Conversion object for CRD (a file, or a source as for `check --crds`), made by comparing the schemas of its versions.
 

@@ -54,7 +54,7 @@ FLAGS: Final = [
 ]
 
 
-@click.command(params=FLAGS)
+@click.command(params=FLAGS, short_help="Serve the conversion webhook of a cluster.")
 def serve(**flags: Any) -> None:
     """Serve the conversion webhook of a cluster by its Conversion objects.
 

@@ -46,7 +46,7 @@ _PARAMS: Final = [
 ]
 
 
-@click.command(cls=VerdictCommand, params=_PARAMS)
+@click.command(cls=VerdictCommand, params=_PARAMS, short_help="Try rules on objects, in all pairs of versions.")
 def test(files: tuple[str, ...], crds: str | None, objects: str | None, output: tuple[str, ...], **flags: Any) -> int:
     """Try the rules of the Conversion objects in files and folders on objects, in all pairs of versions.
 

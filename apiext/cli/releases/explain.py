@@ -36,7 +36,9 @@ _OUTPUT: Final = click.Option(
 )
 
 
-@click.command(params=[_FILE, _OLD, _CRD, _SUBRESOURCE, _OUTPUT, *ACCESS_FLAGS])
+@click.command(
+    params=[_FILE, _OLD, _CRD, _SUBRESOURCE, _OUTPUT, *ACCESS_FLAGS], short_help="Explain which violations an update may keep, and why."
+)
 def explain(file: str, old: str | None, crd: str, output: str, subresource: str | None, **flags: Any) -> int:
     """Explain the update of custom resources with those in FILE: all violations, which of them are tolerated (ratcheting), and why.
 

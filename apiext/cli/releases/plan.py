@@ -68,7 +68,7 @@ _PARAMS: Final = [
 ]
 
 
-@click.command(cls=VerdictCommand, params=_PARAMS)
+@click.command(cls=VerdictCommand, params=_PARAMS, short_help="Foretell what new CRDs do to present clients and objects.")
 def plan(new: tuple[str, ...], **flags: Any) -> int:
     """Foretell what happens when the CRDs of NEW (files and folders) replace those that are there, with their objects.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.object_progress import shown_progress
@@ -37,7 +38,10 @@ _ANONYMIZE: Final = click.Option(
 _FORCE: Final = click.Option(["--force"], is_flag=True, help="Replace an existing archive.")
 
 
-@click.command(params=[_ARCHIVE, _FROM, _CRD, _REDACT, _NO_REDACT, _ANONYMIZE, _FORCE, *ACCESS_FLAGS])
+@click.command(
+    params=[_ARCHIVE, _FROM, _CRD, _REDACT, _NO_REDACT, _ANONYMIZE, _FORCE, *ACCESS_FLAGS],
+    short_help="Record CRDs and objects of a cluster in a file.",
+)
 def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, ...], **flags: Any) -> None:
     """Record CRDs and their objects in ARCHIVE, a .tar.gz file.
 
@@ -64,7 +68,7 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
     except SourceError as error:
         raise click.ClickException(str(error)) from error
     for name, count in sorted(manifest.objects.items()):
-        click.echo(f"{name}: {count} {'object' if count == 1 else 'objects'}")
+        click.echo(f"{name}: {counted(count, 'object')}")
     click.echo(f"recorded in {archive}")
 
 

@@ -39,7 +39,7 @@ _PARAMS: Final = [
 ]
 
 
-@click.command(cls=VerdictCommand, params=_PARAMS)
+@click.command(cls=VerdictCommand, params=_PARAMS, short_help="Walk recorded objects through releases and back.")
 def replay(archive: str, releases: tuple[str, ...], **flags: Any) -> int:
     """Walk the objects of ARCHIVE, a recording, through releases (files, folders or git revisions of CRDs) and back.
 

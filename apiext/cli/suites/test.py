@@ -28,7 +28,7 @@ NOTHING: Final = 5
 """Exit codes as pytest's: a case failed, Ctrl-C, the command line is wrong, no case was found."""
 _FORMATS: Final = ("text", "json", "junit")
 _PARAMS: Final = [
-    click.Argument(["paths"], metavar="PATH...", nargs=-1, required=True),
+    click.Argument(["paths"], metavar="[PATH...]", nargs=-1),
     click.Option(
         ["-k", "--select", "expression"],
         metavar="EXPR",
@@ -65,15 +65,15 @@ class SuiteCommand(VerdictCommand):
     failure = SuiteCommandFailure
 
 
-@click.command(cls=SuiteCommand, params=_PARAMS)
+@click.command(cls=SuiteCommand, params=_PARAMS, short_help="Run suites: cases about CRDs in YAML files.")
 def test(paths: tuple[str, ...], **flags: Any) -> int:
-    """Run the suites in PATH...: cases about CRDs in YAML files, each on a server of its own in a temporary folder.
+    """Run the suites in PATH... (default the current folder): cases about CRDs in YAML files, on servers in temporary folders.
 
     Suites are files *.testsuite.yaml, and those in tests/<crdName>/ with the layout of openshift/api. Exit codes: 0 all cases passed, 1 a
     case failed, 2 interrupted, 4 the command line is wrong, 5 there are no cases.
     """
     outputs = parse_outputs(flags["output"], _FORMATS)
-    found = _collect(paths, flags["expression"])
+    found = _collect(paths or (".",), flags["expression"])
     if flags["collect_only"]:
         return _print_cases(found)
     report, text = _run(found, outputs, flags)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apiext.cli.releases.outputs import save
-from apiext.tools.reports.texts import printable
+from apiext.tools.reports.texts import counted, printable
 
 if TYPE_CHECKING:
     from apiext.tools.suites.report import RunReport
@@ -28,4 +28,4 @@ def update_files(report: RunReport, *, asks: bool) -> None:
             click.echo(f"not updated: {update.path}: {printable(text)}")
         if update.updated and (not asks or click.confirm(f"write {update.path}?", default=False)):
             save(update.path, update.after)
-            click.echo(f"updated: {update.path}: {update.updated} {'case' if update.updated == 1 else 'cases'}")
+            click.echo(f"updated: {update.path}: {counted(update.updated, 'case')}")

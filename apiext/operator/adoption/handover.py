@@ -123,7 +123,7 @@ async def _write_back(transition: Transition, frozen: list[str]) -> None:
     written: dict[str, ContentSummary] = {}
     async with (
         HostStore.open(transition.clients.host_etcd, transition.clients.host_encryption) as store,
-        transition.progress(ConditionReason.HANDING_OVER, "compared {done} of {total} objects with the host's") as progress,
+        transition.progress(ConditionReason.HANDING_OVER, "objects compared with the host's: {done} of {total}") as progress,
     ):
         for name, one in resources.items():
             written[name] = await _write_differences(transition, store, one, progress.of(name))

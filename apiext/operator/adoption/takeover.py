@@ -211,7 +211,7 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     record = await transition.policy.read()
     if not record.exists:
         await _check_admission(transition.clients.apiext)
-        async with transition.progress(ConditionReason.ADOPTING, "copied {done} of {total} objects") as progress:
+        async with transition.progress(ConditionReason.ADOPTING, "objects copied: {done} of {total}") as progress:
             for name, one in copied.items():
                 await _copy(transition, one, progress.of(name))
         # check now, before clients notice anything: apiext may not reach a conversion webhook that the host reaches
@@ -245,7 +245,7 @@ async def _copy_until_equal(transition: Transition, resources: Mapping[str, Adop
     results: dict[str, CopyResult] = {}
     last: dict[str, CopyResult] = {}
     while resources:
-        async with transition.progress(ConditionReason.ADOPTING, "compared {done} of {total} objects") as progress:
+        async with transition.progress(ConditionReason.ADOPTING, "objects compared: {done} of {total}") as progress:
             results = {name: await _copy(transition, one, progress.of(name)) for name, one in resources.items()}
         if all(name in last and last[name].source == one.source and not one.different for name, one in results.items()):
             break

@@ -181,7 +181,7 @@ class Transition:
         await self.reporter.condition((self.group.selected | self.group.held if crds is None else crds).values(), reason, message)
 
     def progress(self, reason: ConditionReason, template: str) -> Progress:
-        """Return a Progress that sets the condition, with a template such as "copied {done} of {total} objects"."""
+        """Return a Progress that sets the condition, with a template such as "objects copied: {done} of {total}"."""
 
         async def report(message: str) -> None:
             await self.report(reason, message)

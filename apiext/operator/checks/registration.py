@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from apiext.base.cert.certificate import certificates, end_of_validity
 from apiext.base.meta import host_annotations
+from apiext.base.texts import counted
 from apiext.operator.api_clients import Json
 from apiext.operator.apiservice_owner import AUTOMANAGED
 from apiext.operator.checks.snapshot import PORT, CheckError, Snapshot, bundle_of
@@ -153,4 +154,4 @@ async def _endpoints(snapshot: Snapshot, service: NamespacedName, port_name: str
             ready += sum((one.get("conditions") or {}).get("ready", True) is not False for one in part.get("endpoints") or ())
     if not ready:
         return broken(f"Service {service} has no endpoint that is ready", "see whether apiext's pods run, and have the Service's labels")
-    return ok(f"{service} has {ready} endpoint{'' if ready == 1 else 's'} ready")
+    return ok(f"{service} has {counted(ready, 'endpoint')} ready")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from apiext.operator.options import BindAddress
     from apiext.operator.statistics import OperatorStatus
 
+_FLAG: Final = "--metrics-bind-address"
 _END_SECONDS: Final = 1.0
 """Seconds that requests in progress may take at the end."""
 
@@ -123,7 +124,7 @@ async def status_endpoints(address: BindAddress, status: OperatorStatus) -> Asyn
     Raises:
         StartError: the address is not available.
     """
-    listener = listen(address.host, address.port)
+    listener = listen(address.host, address.port, address_flag=_FLAG, port_flag=_FLAG)
     http = HTTPServer(OperatorRouter(status), None)
     acceptor = Acceptor(listener, http, None)
     host, port = listener.getsockname()[:2]

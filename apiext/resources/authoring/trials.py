@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from apiext.base.texts import counted
 from apiext.resources.authoring.laws import BrokenLaw, BrokenLawError, Laws, TrialCounts
 from apiext.resources.conversion.rules.check.choices import RandomChoices
 from apiext.resources.conversion.rules.check.sample_trials import object_text, smallest
@@ -154,12 +155,12 @@ def trial_lines(trial: PairTrial) -> Iterator[str]:
     if trial.broken is None:
         carried = f", {counts.carrying} carried up to {counts.most_carried} bytes" if counts.carrying else ""
         verdict = "nothing is lost" if counts.objects else "no valid objects were found"
-        yield f"{way}: {verdict} ({counts.objects} objects, {counts.changes} changes in between{carried})"
+        yield f"{way}: {verdict} ({counted(counts.objects, 'object')}, {counted(counts.changes, 'change')} in between{carried})"
     else:
         yield from _broken_lines(way, trial.broken)
     for message, count in trial.shown:
-        several = "object that is valid" if count == 1 else "objects that are valid"
-        yield f"  warning: {count} {several} in {trial.source}, and invalid in {trial.target}: {message}"
+        which = "is valid" if count == 1 else "are valid"
+        yield f"  warning: {counted(count, 'object')} that {which} in {trial.source}, and invalid in {trial.target}: {message}"
         yield f"    for example {object_text(trial.examples[message])}"
 
 

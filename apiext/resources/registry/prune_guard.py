@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import errors, field
 from apiext.base.meta.gvk import GroupKind, GroupResource
+from apiext.base.texts import counted
 from apiext.resources.definitions.codec import GVK
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class PruneGuard:
 
 def stored_in(version: str, number: int) -> str:
     """Return the text that a number of objects are stored in a version."""
-    return f"{number} object{'s are' if number > 1 else ' is'} stored in {version}"
+    return f"{counted(number, 'object')} {'is' if number == 1 else 'are'} stored in {version}"
 
 
 def _removed(new: Object, old: Object) -> Iterator[tuple[field.Path, str]]:

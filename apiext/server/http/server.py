@@ -6,6 +6,7 @@ The socket is opened first, so that a port in use fails the start early.
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import socket
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -39,7 +40,7 @@ _UNSENT_BYTES: Final = 128 * 1024
 _ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a key, not an address to bind
 
 
-def listen(address: str, port: int) -> socket.socket:
+def listen(address: str, port: int, *, address_flag: str = "--bind-address", port_flag: str = "--secure-port") -> socket.socket:
     """Open a listening socket. Clients that connect wait until the server accepts.
 
     Raises:
@@ -57,7 +58,8 @@ def listen(address: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         place = f"[{address}]:{port}" if family == socket.AF_INET6 else f"{address}:{port}"
-        raise StartError(f"cannot listen on {place}: {error.strerror}") from error
+        remedy = f"another address: {address_flag}" if error.errno == errno.EADDRNOTAVAIL else f"another port: {port_flag}"
+        raise StartError(f"cannot listen on {place}: {error.strerror}; {remedy}") from error
     return listener
 
 

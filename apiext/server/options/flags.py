@@ -130,6 +130,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         authorization=_authorization(reader),
         limits=limits,
         crd_dir=_folder(reader, "crd_dir"),
+        watches_crd_dir=reader.flag("watch_crd_dir", default=True),
         crd_selector=_crd_selector(reader),
         guard_stored_versions=reader.flag("guard_stored_versions", default=False),
         builtin_kinds=_builtin_kinds(reader),

@@ -179,6 +179,8 @@ class ServerOptions:
     authorization: AuthorizationOptions = AuthorizationOptions()
     limits: LimitOptions = LimitOptions()
     crd_dir: Path | None = None
+    watches_crd_dir: bool = True
+    """Whether changes of that folder apply while the server runs."""
     crd_selector: str | None = None
     """Label selector of the host's definitions to serve; empty selects all, None none."""
     guard_stored_versions: bool = False

@@ -107,7 +107,10 @@ class HealthEndpoint:
             if check.name in excluded:
                 lines.append(f"[+]{check.name} excluded: ok\n")
             elif await self._passes(check):
-                remark = "".join(f": {line}" for line in check.remarks()[:1])
+                remarks = check.remarks()
+                remark = f": {remarks[0]}" if remarks else ""
+                if len(remarks) > 1:
+                    remark += f" (more: /{self.name}/{check.name})"
                 lines.append(f"[+]{check.name} ok{remark}\n")
             else:
                 lines.append(f"[-]{check.name} failed: reason withheld\n")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from apiext.base.meta.builtin_resources import STORAGEMIGRATION_V1
+from apiext.base.texts import counted
 from apiext.server.version_map.entries import MigrationWay
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _rescue(definition: Definition, counts: StoredCounts) -> Iterator[Object]:
     known = {version.name for version in definition.versions}
     lost = sum(number for version, number in counts.by_version.items() if version not in known)
     if lost:
-        yield _step(f"Repair {_objects(lost)} of no current version", f"apiext rescue list {shlex.quote(definition.name)}")
+        yield _step(f"Repair {counted(lost, 'object')} of no current version", f"apiext rescue list {shlex.quote(definition.name)}")
 
 
 def _migration(definition: Definition, counts: StoredCounts, way: MigrationWay) -> Iterator[Object]:
@@ -45,7 +46,7 @@ def _migration(definition: Definition, counts: StoredCounts, way: MigrationWay) 
     left = sum(counts.of(version.name) for version in definition.versions if not version.storage)
     if not left:
         return
-    does = f"Store {_objects(left)} in {storage}"
+    does = f"Store {counted(left, 'object')} in {storage}"
     if way is MigrationWay.AUTOMATIC:
         yield _step(f"{does}: the server does it by itself (--migrate=auto)")
     elif way is MigrationWay.REQUESTED:
@@ -101,10 +102,6 @@ def _deprecated(definition: Definition) -> Iterator[Object]:
 def _patch(definition: Definition, patch: object, flags: str) -> str:
     text = shlex.quote(json.dumps(patch))
     return f"kubectl patch customresourcedefinition {shlex.quote(definition.name)} {flags} -p {text}"
-
-
-def _objects(count: int) -> str:
-    return f"{count} object{'s' if count != 1 else ''}"
 
 
 def _named(names: list[str]) -> str:

@@ -13,6 +13,7 @@ from apiext.api.migration import migration_state
 from apiext.base.meta.gvk import GroupResource
 from apiext.base.meta.objectmeta import conditions
 from apiext.base.meta.request import AdmissionOperation
+from apiext.base.texts import counted
 from apiext.resources.registry.builtin.storageversion import FAILED, RUNNING
 from apiext.resources.registry.request_context import RequestContext
 from apiext.server.version_map import conversions
@@ -144,7 +145,7 @@ def _policy(entry: PolicyEntry) -> Object:
     return {
         "name": entry.policy["metadata"]["name"],
         "failurePolicy": spec.get("failurePolicy") or "Fail",
-        "target": f"{len(entry.bindings)} binding{'s' if len(entry.bindings) != 1 else ''}",
+        "target": counted(len(entry.bindings), "binding"),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.base.texts import counted
 from apiext.resources.evaluation.compiled_definition import CompiledDefinition, is_unconvertible
 from apiext.resources.evaluation.fields import What, described, differences, general, same_content, steps_of, text_differences
 from apiext.tools.judgement.appliers import MAX_WITH_WEBHOOK, Appliers
@@ -271,7 +272,9 @@ class Judge:
         report.cost_share, report.cost_object = self._costs.share, self._costs.key
         if self._appliers is not None and self._appliers.skipped:
             skipped = self._appliers.skipped
-            self._not_judged["appliers"] = f"{skipped} objects: each takes several calls of the webhook, {MAX_WITH_WEBHOOK} are judged"
+            self._not_judged["appliers"] = (
+                f"{counted(skipped, 'object')}: each takes several calls of the webhook, {MAX_WITH_WEBHOOK} are judged"
+            )
         report.not_judged = [NotJudged(what, why) for what, why in sorted(self._not_judged.items())]
         return report
 

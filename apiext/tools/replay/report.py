@@ -126,7 +126,7 @@ def _findings(transition: ReleaseChange) -> Iterator[ReportFinding]:
     for part in transition.definitions:
         for number, taken in enumerate(part.steps, 1):
             yield _finding(part, step_title(number, taken.step), failure=taken.problem)
-        yield _finding(part, f"{part.objects} objects", output="; ".join(part.not_proved))
+        yield _finding(part, counted(part.objects, "object"), output="; ".join(part.not_proved))
         for problem in part.problems:
             text = text_of_problem(problem)
             name = " ".join(filter(None, (problem.kind, problem.version, problem.path)))

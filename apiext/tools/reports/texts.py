@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.base.texts import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+__all__ = ["counted", "named", "placed", "printable"]
 
 _NAMED: Final = 3
 """Objects that a text names."""
@@ -14,11 +18,6 @@ _NAMED: Final = 3
 def printable(text: str) -> str:
     """Return a text on one line that cannot control a terminal: U+FFFD replaces each unprintable character."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -7,8 +7,9 @@ import click
 import pytest
 
 from apiext import __version__
-from apiext.cli.flags import FLAGS
+from apiext.cli.flags import SECTIONS
 from apiext.cli.main import main
+from apiext.cli.sections import SectionedCommand
 from apiext.cli.serve import serve, startup_message
 
 HEAVY = [
@@ -25,9 +26,10 @@ def _run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return raised.value.code
 
 
-def test_prints_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_prints_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str) -> None:
     """Print apiext's version and the Kubernetes version that it implements."""
-    assert _run(monkeypatch, "version") == 0
+    assert _run(monkeypatch, word) == 0
 
     assert capsys.readouterr().out == f"apiext {__version__} (serves Kubernetes v1.37.1)\n"
 
@@ -39,7 +41,9 @@ def test_prints_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         (["serve", "--secure-port", "x"], 1, "apiext: --secure-port: 'x' is not a whole number"),
         (["serve", "--feature-gates=Nope"], 1, "apiext: missing bool value for Nope"),
         (["serve", "--etcd-prefix"], 2, "apiext: Option '--etcd-prefix' requires an argument."),
-        (["serve", "extra"], 2, "apiext: Got unexpected extra argument (extra)"),
+        (["serve", "/no/folder"], 1, "apiext: --crd-dir: /no/folder: No such file or directory"),
+        (["serve", "/no/folder", "--crd-dir=/other"], 2, "apiext: FOLDER and --crd-dir name the same: give one of them"),
+        (["serve", "folder", "extra"], 2, "apiext: Got unexpected extra argument (extra)"),
         (["nope"], 2, "apiext: No such command 'nope'."),
     ],
 )
@@ -66,15 +70,15 @@ def test_parses_boolean_flags_as_go() -> None:
     """Parse a boolean flag alone or with `=value`, and never take the next argument as its value."""
     seen: dict[str, object] = {}
 
-    @click.command(params=FLAGS)
+    @click.command(cls=SectionedCommand, sections=SECTIONS, params=[click.Argument(["folder"])])
     def command(**flags: object) -> None:
         seen.update({name: value for name, value in flags.items() if value})
 
-    arguments = ["--authentication-skip-lookup", "--kubeconfig", "k", "--watch-cache=false", "--anonymous-auth", "-v=2"]
+    arguments = ["--authentication-skip-lookup", "--kubeconfig", "k", "--watch-cache=false", "--anonymous-auth", "crds", "-v=2"]
     command.main(arguments, standalone_mode=False)
 
     expected = {"authentication_skip_lookup": "true", "kubeconfig": "k", "watch_cache": "false", "anonymous_auth": "true", "v": "=2"}
-    assert seen == expected
+    assert seen == expected | {"folder": "crds"}
 
 
 def test_documents_every_flag() -> None:

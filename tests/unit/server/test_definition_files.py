@@ -68,6 +68,18 @@ async def test_reports_what_blocks_a_file(source: DirectorySource) -> None:
     assert "step 3: remove v2 from status.storedVersions" in prune
 
 
+async def test_a_pending_file_is_one_line(source: DirectorySource, caplog: pytest.LogCaptureFixture) -> None:
+    """Name the command that prints the steps, in the log and among the problems, and no step."""
+    await source.load()
+
+    steps = "kubectl get --raw /readyz/crd-dir"
+    (problem,) = source.problems
+    assert problem.startswith(f"old.json: pending, {steps} says what to do: CustomResourceDefinition")
+    (line,) = [line for line in logged(caplog) if line.get("file")]
+    assert (line["event"], line["steps"]) == ("definition file pending", steps)
+    assert not [name for name in line if name.startswith("step_")]
+
+
 async def test_accepts_the_file_when_nothing_blocks_it(source: DirectorySource, widgets: InProcess) -> None:
     """Apply the unchanged file once the steps are taken, and report the steps that are left until then."""
     await source.load()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+_STEPS: Final = "kubectl get --raw /readyz/crd-dir"
+"""Prints the steps that make pending files acceptable."""
 _RETRY_INTERVAL: Final = 5.0
 """Seconds before reading a failed file or watching the folder again."""
 
@@ -55,6 +57,8 @@ class _File:
     stamp: _Stamp
     names: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    """Problems of valid definitions, which the present ones cause."""
     steps: list[str] = field(default_factory=list)
     """Known steps that make the file acceptable."""
     retry: bool = False
@@ -82,15 +86,19 @@ class DirectorySource:
 
     @property
     def problems(self) -> list[str]:
-        """Return the problems of the files, each prefixed with the file name."""
-        return [f"{self._display(path)}: {problem}" for path, file in sorted(self._files.items()) for problem in file.problems]
+        """Return the problems of the files, each prefixed with the file name, and what names the steps of a pending one."""
+        problems: list[str] = []
+        for path, file in sorted(self._files.items()):
+            problems += [f"{self._display(path)}: {problem}" for problem in file.problems]
+            problems += [f"{self._display(path)}: pending, {_STEPS} says what to do: {problem}" for problem in file.pending]
+        return problems
 
     @property
     def remarks(self) -> list[str]:
         """Return the problems of the files; for those caused by a definition's state, with the steps that solve them."""
         remarks: list[str] = []
         for path, file in sorted(self._files.items()):
-            remarks += [f"{self._display(path)}: {problem}" for problem in file.problems]
+            remarks += [f"{self._display(path)}: {problem}" for problem in (*file.problems, *file.pending)]
             remarks += [f"{self._display(path)}: to accept it, step {number}: {step}" for number, step in enumerate(file.steps, 1)]
         return remarks
 
@@ -152,9 +160,11 @@ class DirectorySource:
             for found in documents:
                 if isinstance(found, FileProblem) or not is_conversion(found):
                     await self._apply_document(path, file, found)
-        if known is None or (known.problems, known.steps) != (file.problems, file.steps):
+        if known is None or (known.problems, known.pending, known.steps) != (file.problems, file.pending, file.steps):
             for problem in file.problems:
-                _LOG.error("invalid definition file", file=self._display(path), problem=problem, **_numbered(file.steps))
+                _LOG.error("invalid definition file", file=self._display(path), problem=problem)
+            for problem in file.pending:
+                _LOG.error("definition file pending", file=self._display(path), problem=problem, steps=_STEPS)
         return file
 
     def _put_conversions(self, path: Path, documents: Sequence[Object | FileProblem]) -> list[tuple[str, str]]:
@@ -181,7 +191,7 @@ class DirectorySource:
         except StatusError as error:
             file.problems.append(error.message)
         except BlockedError as error:
-            file.problems.append(str(error))
+            file.pending.append(str(error))
             file.steps += error.steps
             file.retry = True
         except (StorageError, BackendError) as error:
@@ -193,10 +203,6 @@ class DirectorySource:
 
     def _display(self, path: Path) -> str:
         return str(path.relative_to(self.folder))
-
-
-def _numbered(steps: Sequence[str]) -> dict[str, str]:
-    return {f"step_{number}": step for number, step in enumerate(steps, 1)}
 
 
 def _scan(folder: Path) -> dict[Path, _Stamp]:

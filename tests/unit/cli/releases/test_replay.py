@@ -1,6 +1,7 @@
 """Flags of `apiext replay`. Replays themselves are tested with their server, in tests/integration."""
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 from click.testing import CliRunner
@@ -8,19 +9,24 @@ from click.testing import CliRunner
 from apiext.cli.main import apiext
 from apiext.cli.releases.verdict_command import FAILURE, VerdictCommandFailure
 
+TEAMS: Final = "crds/examples/teams.yaml"
+
 
 @pytest.mark.parametrize(
     "arguments,problem",
     [
         ([], "Missing argument"),
-        (["crds/teams.yaml", "-o", "xml"], "-o: 'xml' is none of text, json, junit"),
-        (["crds/teams.yaml", "--webhook-ca-file", "x"], "--webhook-ca-file needs --webhook-url"),
-        (["crds/teams.yaml", "--webhook-url", "http://x"], "--webhook-url: 'http://x' does not begin with https://"),
-        (["crds/teams.yaml", "--webhook-url", "https://x", "--webhook-ca-file", "/nowhere"], "--webhook-ca-file: /nowhere: No such file"),
-        (["crds/teams.yaml", "--service-address", "x"], "--service-address: 'x' is not NAMESPACE/NAME=HOST:PORT"),
+        ([TEAMS, "-o", "xml"], "-o: 'xml' is none of text, json, junit"),
+        ([TEAMS, "--webhook-ca-file", "x"], "--webhook-ca-file needs --webhook-url"),
+        ([TEAMS, "--webhook-url", "http://x"], "--webhook-url: 'http://x' does not begin with https://"),
+        (
+            [TEAMS, "--webhook-url", "https://x", "--webhook-ca-file", "/nowhere"],
+            "--webhook-ca-file: /nowhere: No such file",
+        ),
+        ([TEAMS, "--service-address", "x"], "--service-address: 'x' is not NAMESPACE/NAME=HOST:PORT"),
         (["nowhere"], "'nowhere' names nothing that exists"),
         (["crds/samples"], "there are no CRDs in crds/samples"),
-        (["crds/teams.yaml"], "/nowhere is not a recording: No such file"),
+        ([TEAMS], "/nowhere is not a recording: No such file"),
     ],
 )
 def test_failures(monkeypatch: pytest.MonkeyPatch, arguments: list[str], problem: str) -> None:

@@ -95,7 +95,7 @@ async def test_copies_objects_unchanged(one: World) -> None:
     assert one.objects["widgets.example.com"]["ns0/o00"]["metadata"]["uid"] == "uid-ns0/o00"
     reasons = [reason for reason, _ in one.said]
     assert set(reasons[:-1]) == {ConditionReason.ADOPTING}
-    assert (ConditionReason.ADOPTING, "copied 11 of 11 objects") in one.said
+    assert (ConditionReason.ADOPTING, "objects copied: 11 of 11") in one.said
 
 
 async def test_changes_nothing_after_the_take_over(one: World) -> None:
