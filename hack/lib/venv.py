@@ -69,7 +69,7 @@ def _make(root: Path, folder: Path, python: Path, lock: str) -> None:
         _say(f"creating a virtual environment in {folder}")
         shutil.rmtree(folder, ignore_errors=True)
         _run([sys.executable, "-m", "venv", folder])
-    _say(f"installing the packages of {lock}")
+    _say(f"installing the packages of {lock} (half a minute with a fast network)")
     # Python compiles a module at its first import, and apiext imports few modules of `kubernetes`.
     pip: list[str | Path] = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
     _run(

@@ -24,6 +24,7 @@ from hack.lib.waiting import until
 from tests.support.builders.crds import crd, widget, widget_crd
 from tests.support.builders.kubeconfigs import write_kubeconfig
 
+ROOT = Path(__file__).resolve().parents[2]
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
 
@@ -91,6 +92,18 @@ def test_definitions_of_a_folder(tmp_path: Path) -> None:
     assert (status, json.loads(body)["kind"]) == (200, "WidgetList")
     assert "broken.yaml: line 2" in server.log
     assert f"1 served; 1 read from {folder}" in server.log
+
+
+def test_the_samples_have_no_problems(tmp_path: Path) -> None:
+    """Serve all CRDs of the folder that `hack/run` serves."""
+    found = re.search(r'--crd-dir "\$root/(\S+)"', (ROOT / "hack" / "run").read_text())
+    assert found is not None
+    folder = ROOT / found[1]
+
+    with ApiextServer(tmp_path, crd_dir=folder) as server:
+        files = len(list(folder.iterdir()))
+        assert f"{files} served; {files} read from {folder}\n" in server.log
+        assert "broken" not in server.log
 
 
 def test_a_folder_that_is_not_watched(tmp_path: Path) -> None:

@@ -20,12 +20,17 @@ class DocumentCommand:
     code: int
     """The exit code."""
     output: str
-    """The text block after the shell block, if this is its last line; "" if there is none."""
+    """The text block after the shell block, if this is its last line; "" if there is none. A line of three dots stands for any lines."""
 
     @property
     def arguments(self) -> list[str]:
         """Return the words of the command."""
         return shlex.split(self.text, comments=True)
+
+    def prints(self, output: str) -> bool:
+        """Report whether the document shows an output. Numbers with decimals are times, and differ."""
+        shown, found = (re.sub(r"\d+\.\d+", "0.0", text) for text in (self.output, output))
+        return re.fullmatch(re.escape(shown).replace(re.escape("...\n"), "(?:.*\n)*"), found) is not None
 
 
 def section(document: str, title: str) -> str:

@@ -19,7 +19,7 @@ ARCHITECTURE: Final = ("apiext/README.md", *FLOORS, "apiext/base/scheduling/READ
 DECISIONS: Final = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "hack/decisions").glob("*.md")))
 DOCUMENTS: Final = (
     *("README.md", "CONTRIBUTING.md", *ARCHITECTURE, "crds/README.md", "hack/README.md", *DECISIONS),
-    *("manifests/README.md", "manifests/STABILITY.md"),
+    *("manifests/README.md", "manifests/STABILITY.md", "manifests/DIFFERENCES.md"),
 )
 MAX_PAGE: Final = 3072  # bytes
 MAX_README: Final = 8192  # bytes

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -89,6 +90,28 @@ def test_development_adds_to_the_runtime(venv: ModuleType, made: list[tuple[Path
     venv.main(tmp_path, runtime=True)
 
     assert made == [(tmp_path / ".venv", venv.RUNTIME_LOCK), (tmp_path / ".venv", venv.LOCK)]
+
+
+_PIP = "print('Collecting a==1 (from x)\\nCollecting b==2\\nInstalling collected packages: a, b')"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_shows_progress(
+    venv: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, is_terminal: bool
+) -> None:
+    """Show on a terminal which of how many packages pip gets, in one line; elsewhere print whole lines only."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
+
+    venv._run([sys.executable, "-c", _PIP], packages=2)
+
+    passing = "\r\033[Khack/venv: package 1 of 2: a==1\r\033[Khack/venv: package 2 of 2: b==2\r\033[K"
+    assert capsys.readouterr() == ("", f"{passing if is_terminal else ''}hack/venv: unpacking 2 packages\n")
+
+
+def test_says_why_pip_failed(venv: ModuleType) -> None:
+    """Raise an error with the last lines of pip."""
+    with pytest.raises(venv.VenvError, match="failed: ERROR: no such package"):
+        venv._run([sys.executable, "-c", "import sys; sys.exit('ERROR: no such package')"], packages=2)
 
 
 @pytest.mark.parametrize("lock", LOCKS)
