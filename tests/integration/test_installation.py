@@ -4,13 +4,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from hack.lib import environments
+from hack.lib import environments, release
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.waiting import until
 from tests.support.builders.crds import crd
@@ -23,16 +22,6 @@ PATH: Final = "/apis/example.com/v1/widgets"
 _IMPORT: Final = re.compile(r"^import time:\s*\d+ \|\s*\d+ \|\s*([\w.]+)$", re.MULTILINE)
 
 
-def _build(folder: Path) -> Path:
-    """Build the source distribution, and the wheel from that one."""
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder], cwd=ROOT, check=True, capture_output=True)
-    (source,) = folder.glob("*.tar.gz")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source], cwd=folder, check=True)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """Return the folder `bin` of an environment in which the wheel and the packages of the image are installed."""
@@ -41,7 +30,7 @@ def installed(tmp_path: Path) -> Path:
     except environments.InstallationError as error:
         pytest.skip(f"the packages of the image are not there: {error}")
     python = environments.beside(packages, tmp_path / "venv")
-    environments.install(python, _build(tmp_path / "dist"))
+    environments.install(python, release.packages(tmp_path / "dist"))
     return python.parent
 
 
