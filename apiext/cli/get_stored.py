@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source
-from apiext.tools.reports.texts import counted, printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object

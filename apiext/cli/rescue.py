@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.printable import readable
 from apiext.cli.sections import SectionedGroup
 from apiext.cli.stored_objects import with_objects
 from apiext.cli.stored_source import SOURCE_FLAGS
-from apiext.tools.reports.texts import counted, printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

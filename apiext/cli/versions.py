@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, terminal
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source, reads_store
-from apiext.tools.reports.texts import counted, printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

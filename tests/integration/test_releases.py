@@ -114,7 +114,7 @@ async def test_objects_of_a_revision(tree: Path, monkeypatch: pytest.MonkeyPatch
     source = await open_source("samples:samples", Access())
     assert [one.key async for page in source.pages(definition(crd())) for one in page] == ["default/a"]
     await source.close()
-    with pytest.raises(SourceError, match="^git first does not have samples$"):
+    with pytest.raises(SourceError, match=r"^git first does not have samples$"):
         await open_source("first:samples", Access())
     with pytest.raises(SourceError, match="'v9:samples' names nothing that exists"):
         await open_source("v9:samples", Access())

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, output_flag, parse_outputs, write_output
 from apiext.cli.releases.verdict_command import VerdictCommand
-from apiext.tools.reports.texts import counted, printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from apiext.tools.reports.texts import counted, printable
+from apiext.base.texts import counted
+from apiext.tools.reports.texts import printable
 from apiext.tools.suites.coverage.coverage import coverage_lines
 from apiext.tools.suites.model import CaseOutcome
 

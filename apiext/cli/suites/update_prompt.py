@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apiext.base.texts import counted
 from apiext.cli.releases.outputs import save
-from apiext.tools.reports.texts import counted, printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from apiext.tools.suites.report import RunReport

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from apiext.base.texts import counted
 from apiext.resources.evaluation.compiled_definition import is_unconvertible
 from apiext.tools.judgement.findings import Group
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import MAX_EXAMPLES, FindingKind, NotJudged, ObjectsReport
-from apiext.tools.reports.texts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

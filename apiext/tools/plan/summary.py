@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from apiext.base.texts import counted
 from apiext.resources.comparison.change import Grade
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan import verdict
 from apiext.tools.plan.plan import Need, Safety, State
-from apiext.tools.reports.texts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

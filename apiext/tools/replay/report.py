@@ -6,12 +6,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.base.texts import counted
 from apiext.tools.plan.summary import VERDICTS, step_title
 from apiext.tools.replay.outcome import Foretold
 from apiext.tools.reports.console import ConsoleReport
 from apiext.tools.reports.junit import FindingOutcome, ReportFinding, ReportSection, junit_text
 from apiext.tools.reports.members import members_of
-from apiext.tools.reports.texts import counted, named, placed, printable
+from apiext.tools.reports.texts import named, placed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

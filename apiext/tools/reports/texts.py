@@ -9,8 +9,6 @@ from apiext.base.texts import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["counted", "named", "placed", "printable"]
-
 _NAMED: Final = 3
 """Objects that a text names."""
 
