@@ -26,6 +26,8 @@ _OF_UNKNOWN: Final = frozenset({"type", "default"})
 """Subjects of the changes of a value that had no schema, or has none any longer, if the other schema has a type: it excludes the rest."""
 _BELOW_ANY: Final = frozenset({"default", "field", "specifiedField", "mapValues", "unknownFields", "mapOfUnknown"})
 """Subjects of the changes below a value whose type was, or is, any: the change of its type includes the others."""
+_MOST_NODES: Final = 100_000
+"""Schemas below the values of a map with which fields are compared, counted once for each field."""
 
 CHILDREN: Final = frozenset({"properties", "items"})
 """Keywords without a rule: the comparison of schemas compares the schemas below them."""
@@ -137,6 +139,9 @@ def _compare_properties(old: Props, new: Props, path: str, place: _Place, change
     before: Mapping[str, Any] = old.get("properties") or _NO_SCHEMA
     after: Mapping[str, Any] = new.get("properties") or _NO_SCHEMA
     required = set(old.get("required") or ()).intersection(new.get("required") or ())
+    is_compared = _can_compare(old, new, len(before.keys() ^ after.keys()))
+    if not is_compared:
+        changes.append(UngradedChange("typeChanged", "too many fields are, or were, values of a map to compare each of them", path))
     for name in {**before, **after}:
         field = _join(path, name)
         named: Props = after.get(name) or before.get(name) or _NO_SCHEMA
@@ -145,8 +150,23 @@ def _compare_properties(old: Props, new: Props, path: str, place: _Place, change
         if (name in before) != (name in after) and not _is_implied(name, place):
             is_added = name in after
             changes.append(_naming(field, named, old if is_added else new, is_added=is_added))
+            if not is_compared:
+                continue
         if former is not None and latter is not None:
             _compare(former, latter, field, _place_of(name, place), changes, is_required=name in required)
+
+
+def _can_compare(old: Props, new: Props, moved: int) -> bool:
+    """Report whether fields that only one schema names are few enough to be compared with the values of a map that the other has."""
+    pending: list[Any] = [values for props in (old, new) if moved > 1 and (values := map_values(props)) is not None]
+    nodes = 0
+    while pending and moved * nodes <= _MOST_NODES:
+        props = pending.pop()
+        nodes += 1
+        pending += filter(None, (map_values(props), *(props.get("properties") or _NO_SCHEMA).values()))
+        if isinstance(props.get("items"), Mapping):
+            pending.append(props["items"])
+    return moved * nodes <= _MOST_NODES
 
 
 def _naming(field: str, named: Props, other: Props, *, is_added: bool) -> UngradedChange:

@@ -12,8 +12,8 @@ _LEVELS: Final = 100
 _Pair = tuple[dict[str, Any], dict[str, Any]]
 
 
-def _case(name: str, make: Callable[[int], _Pair]) -> Case:
-    return Case(f"comparison {name}", make, lambda pair: compare_schemas(*pair))
+def _case(name: str, make: Callable[[int], _Pair], *, start: int = 64) -> Case:
+    return Case(f"comparison {name}", make, lambda pair: compare_schemas(*pair), start)
 
 
 def _properties(count: int, schema: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
@@ -26,6 +26,13 @@ def _fields(count: int) -> _Pair:
 
 def _other_fields(count: int) -> _Pair:
     return _properties(count, lambda _: {"type": "string"}), {"type": "object", "properties": {"b": {"type": "string"}}}
+
+
+def _values_of_a_map(count: int) -> _Pair:
+    values = _properties(count, lambda _: {"type": "string"})
+    return _properties(1, lambda _: _properties(count, lambda _: values)), _properties(
+        1, lambda _: {"type": "object", "additionalProperties": values}
+    )
 
 
 def _nested(count: int) -> _Pair:
@@ -64,6 +71,7 @@ CASES: Final = (
     _case("changed fields", _fields),
     _case("removed fields", _other_fields),
     _case("nested maps", _nested),
+    _case("fields that become values of a map", _values_of_a_map, start=1024),
     _case("required", lambda n: ({"required": list(map(str, range(n)))}, {"required": list(map(str, range(n, 2 * n)))})),
     _case("enum", lambda n: ({"enum": list(range(n))}, {"enum": list(range(n, 2 * n))})),
     _case("clauses", _clauses),

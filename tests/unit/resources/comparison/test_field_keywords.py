@@ -125,3 +125,13 @@ def test_items_of_a_list_that_preserves_unknown_fields() -> None:
     assert changes(closed, closed | ANY) == [("unknownFieldsPreserved", "a[]")]
     assert changes(closed | ANY, more | ANY) == [("fieldSpecified", "a[].c"), ("typeNarrowed", "a[].c")]
     assert changes(more | ANY, closed) == [("fieldRemoved", "a[].c"), ("unknownFieldsPruned", "a[]")]
+
+
+def test_too_many_fields_that_become_values_of_a_map() -> None:
+    """Report an undecided change of type where comparing each field with the values of the map would take too long."""
+    values = {"type": "object", "properties": {f"b{number}": {"type": "string"} for number in range(400)}}
+    old, new = CLOSED | {"properties": {f"c{number}": values for number in range(400)}}, CLOSED | {"additionalProperties": values}
+
+    assert [path for rule, path in changes(old, new) if rule == "typeChanged"] == ["a"]
+    assert [path for rule, path in changes(new, old) if rule == "typeChanged"] == ["a"]
+    assert {rule for rule, _ in changes(old, new)} == {"fieldUnspecified", "mapValuesAdded", "typeChanged"}
