@@ -5,23 +5,23 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.resources.conversion.rules.model import EACH
+from apiext.resources.conversion.rules.model import EACH, FieldSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from apiext.resources.conversion.rules.model import FieldSteps
     from apiext.schema.model import Structural
 
 GENERIC_NAMES: Final = frozenset(
     {"name", "namespace", "type", "kind", "value", "key", "spec", "status", "enabled", "labels", "annotations", "id"}
 )
-"""Names that say little about what a field is: one without fields of its own is not sought in another object."""
+"""Names that say little about what a field is: one without fields of its own is not sought in an object that is not like its own."""
 _LEAST_SCORE: Final = 3.5
 _LEAST_LIKENESS: Final = 0.55
 _LIKE_NAME: Final = 0.75
@@ -67,35 +67,39 @@ class Matches:
     """Pairs of which several fit equally well: a person decides."""
 
 
+_Compared = dict[tuple[FieldSteps, FieldSteps], tuple[float, FieldMatch]]
+"""The scores of matches by the paths of both fields, objects before their fields."""
+
+
 def match_fields(sources: Sequence[LoneField], targets: Sequence[LoneField]) -> Matches:
     """Return the pairs of fields that fit each other best. A field, with all below it, is in one found pair at most."""
     inner = _with_inner(sources), _with_inner(targets)
     rarity = _Rarity([*inner[0], *inner[1]])
-    compared = {
-        (source.steps, target.steps): each
-        for source in inner[0]
-        for target in inner[1]
-        if source.prefix == target.prefix
-        for each in _compared(source, target, rarity)
-    }
+    compared: _Compared = {}
+    for source in inner[0]:
+        for target in inner[1]:
+            found = _compared(source, target, rarity, compared) if source.prefix == target.prefix else None
+            if found is not None:
+                compared[source.steps, target.steps] = found
     scored = sorted(
         _with_fields(compared), key=lambda each: (-each[0], len(each[1].source.steps), each[1].source.steps, each[1].target.steps)
     )
-    found: list[FieldMatch] = []
+    certain: list[FieldMatch] = []
     unclear: list[FieldMatch] = []
-    for position, (score, match) in enumerate(scored):
-        if any(_meet(match, known) for known in found):
+    order = [-score for score, _ in scored]
+    for score, match in scored:
+        if any(_meet(match, known) for known in certain):
             continue
-        near = [other for least, other in scored[: position + 1 + _following(scored, position)] if abs(least - score) < _MARGIN]
-        if any(_rival(match, other) and not any(_meet(other, known) for known in found) for other in near):
+        near = scored[bisect_right(order, -score - _MARGIN) : bisect_left(order, -score + _MARGIN)]
+        if any(_rival(match, other) and not any(_meet(other, known) for known in certain) for _, other in near):
             unclear.append(match)
         else:
-            found.append(match)
-    unclear = [match for match in unclear if not any(_meet(match, known) for known in found)]
-    return Matches(*(sorted(each, key=lambda match: (match.source.steps, match.target.steps)) for each in (found, unclear)))
+            certain.append(match)
+    unclear = [match for match in unclear if not any(_meet(match, known) for known in certain)]
+    return Matches(*(sorted(each, key=lambda match: (match.source.steps, match.target.steps)) for each in (certain, unclear)))
 
 
-def _with_fields(compared: Mapping[tuple[FieldSteps, FieldSteps], tuple[float, FieldMatch]]) -> Iterable[tuple[float, FieldMatch]]:
+def _with_fields(compared: _Compared) -> Iterable[tuple[float, FieldMatch]]:
     """Return matches in which an object that fits another one is at least as good as the match of one of its fields: it brings them."""
     found = dict(compared)
     for source, target in sorted(compared, key=lambda steps: -len(steps[0])):
@@ -103,12 +107,6 @@ def _with_fields(compared: Mapping[tuple[FieldSteps, FieldSteps], tuple[float, F
         if around is not None and source[-1] == target[-1]:
             found[source[:-1], target[:-1]] = (max(around[0], found[source, target][0]), around[1])
     return found.values()
-
-
-def _following(scored: Sequence[tuple[float, FieldMatch]], position: int) -> int:
-    """Return how many of the next matches are about as good."""
-    score = scored[position][0]
-    return next((count for count, each in enumerate(scored[position + 1 :]) if score - each[0] >= _MARGIN), len(scored) - position - 1)
 
 
 def _rival(one: FieldMatch, other: FieldMatch) -> bool:
@@ -154,14 +152,13 @@ def _overlap(one: FieldSteps, other: FieldSteps) -> bool:
     return one[:shorter] == other[:shorter]
 
 
-def _compared(source: LoneField, target: LoneField, rarity: _Rarity) -> Iterator[tuple[float, FieldMatch]]:
-    """Yield a match with its score if two fields are alike enough."""
+def _compared(source: LoneField, target: LoneField, rarity: _Rarity, known: _Compared) -> tuple[float, FieldMatch] | None:
+    """Return a match with its score if two fields are alike enough. The objects around them were compared before."""
     name, other = source.steps[-1], target.steps[-1]
-    if _kind(source.schema) != _kind(target.schema):
-        return
-    is_near = source.steps[:-1] == target.steps[:-1]
-    if not is_near and not source.schema.properties and (name in GENERIC_NAMES or other in GENERIC_NAMES):
-        return
+    nearness = 1.0 if (source.steps[:-1], target.steps[:-1]) in known else _nearness(source, target)
+    is_generic = not source.schema.properties and not GENERIC_NAMES.isdisjoint((name, other))
+    if _kind(source.schema) != _kind(target.schema) or (is_generic and nearness < 1):
+        return None
     score, reasons = 0.0, []
     likeness = difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()
     if name == other:
@@ -178,20 +175,19 @@ def _compared(source: LoneField, target: LoneField, rarity: _Rarity) -> Iterator
     if likeness >= _LEAST_LIKENESS:
         score += 2 * likeness * rarity.of(_members(source.schema))
         reasons.append("the same fields" if source.schema.properties else "the same values")
-    score += _nearness(source, target)
-    if score >= _LEAST_SCORE:
-        yield score, FieldMatch(source, target, ", ".join(reasons).capitalize())
+    score += nearness
+    return (score, FieldMatch(source, target, ", ".join(reasons).capitalize())) if score >= _LEAST_SCORE else None
 
 
 def _nearness(source: LoneField, target: LoneField) -> float:
-    """Return what the places of two fields say: most in one object, less the farther apart, more where the siblings are again."""
+    """Return what the places of two fields say: 1.5 in one object, below 1 in others: less the farther apart, more with their siblings."""
     if source.steps[:-1] == target.steps[:-1]:
         return 1.5
     names = {source.steps[-1], target.steps[-1]}
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(source.steps[:-1], target.steps[:-1], strict=False)))
     around = len(source.steps) + len(target.steps) - 2 - 2 * common
     siblings = len((source.siblings & target.siblings) - names) / max(1, len((source.siblings | target.siblings) - names))
-    return 1.5 * siblings - 0.5 * around - (len(names) - 1)
+    return 1.25 * siblings - 0.5 * around - (len(names) - 1)
 
 
 def _kind(schema: Structural) -> Any:
