@@ -159,8 +159,8 @@ def trial_lines(trial: PairTrial) -> Iterator[str]:
     else:
         yield from _broken_lines(way, trial.broken)
     for message, count in trial.shown:
-        which = "is valid" if count == 1 else "are valid"
-        yield f"  warning: {counted(count, 'object')} that {which} in {trial.source}, and invalid in {trial.target}: {message}"
+        verb = "is" if count == 1 else "are"
+        yield f"  warning: {counted(count, 'object')} {verb} valid in {trial.source} and invalid in {trial.target}: {message}"
         yield f"    for example {object_text(trial.examples[message])}"
 
 

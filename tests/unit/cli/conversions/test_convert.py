@@ -194,7 +194,7 @@ def test_test_can_fail_on_warnings(tmp_path: Path) -> None:
     crd = crd_of_specs(v1=obj(mode=STRING), v2=obj(mode=STRING | {"enum": ["a"]}))
     arguments = ("test", _written(tmp_path / "all.yaml", crd, conversion()), "--examples", "40", "--seed", "5")
 
-    assert " in v1, and invalid in v2: spec.mode: Unsupported value: supported values: " in _run(*arguments)
+    assert " valid in v1 and invalid in v2: spec.mode: Unsupported value: supported values: " in _run(*arguments)
     _run(*arguments, "--fail-on", "warning", code=1)
     example = json.loads(_run(*arguments, "-o", "json"))["pairs"][0]["invalid"][0]["example"]
     assert example["spec"]["mode"] != "a"

@@ -13,7 +13,8 @@ from tests.support.builders.related_versions import INTEGER, STRING, array, crd_
 
 _TEXT: Final = {"description": "region says where the objects of this kind are placed by the scheduler."}
 
-_REFERENCE: Final = obj(("name",), name=STRING, namespace=STRING, audiences=array(STRING))
+_REFERENCE: Final = obj(("name",), name=STRING, namespace=STRING | _TEXT, audiences=array(STRING))
+_SELECTOR: Final = obj(key=STRING, name=STRING, namespace=STRING | _TEXT)
 
 
 def _draft(spoke: Any, hub: Any) -> tuple[list[Any], str]:
@@ -65,6 +66,11 @@ FOUND: Final = {
         obj(account=obj(("inner",), inner=_REFERENCE, uid=STRING)),
         obj(account=_REFERENCE),
         [{"unwrap": {"path": "spec.account", "field": "inner"}}],
+    ),
+    "unwrap beside objects that are alike": (
+        obj(aws=obj(auth=_SELECTOR), kubernetes=obj(auth=obj(account=obj(account=_REFERENCE)))),
+        obj(aws=obj(auth=_SELECTOR, session=_SELECTOR), kubernetes=obj(auth=obj(account=_REFERENCE)), other=obj(auth=_SELECTOR)),
+        [{"unwrap": {"path": "spec.kubernetes.auth.account", "field": "account"}}],
     ),
     "unwrap of an object with one field": (
         obj(account=obj(inner=obj(name=STRING))),

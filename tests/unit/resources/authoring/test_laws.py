@@ -171,7 +171,7 @@ def test_what_becomes_invalid_is_counted_with_an_example() -> None:
     assert all(each["spec"].keys() in ({"size"}, {"few"}) for each in there.examples.values())
     lines = [*trial_lines(there)]
     assert lines[1].startswith("  warning: ")
-    assert " objects that are valid in v1, and invalid in v2: spec" in lines[1]
+    assert " objects are valid in v1 and invalid in v2: spec" in lines[1]
     assert lines[2].startswith('    for example {"spec":{')
     (third,) = [trial for trial in trials if (trial.source, trial.target) == ("v3", "v2")]
     assert [*third.invalid] == ["spec.size: Invalid value: spec.size in body should be less than or equal to 50"]
