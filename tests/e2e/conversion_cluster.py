@@ -52,10 +52,10 @@ class ConversionCluster(InstalledBuild):
         self._stack.close()
         super().__exit__()
 
-    def define(self, group: str, rules: list[Json] | None = None) -> str:
+    def define(self, group: str, rules: list[Json] | None = None, crd: Json | None = None) -> str:
         """Create the CRD and its Conversion object, and return the path of its objects when they are converted, without version."""
         self.host.must("POST", CONVERSIONS, gadget_rules(group, rules))
-        self.host.must("POST", CRDS, gadget_crd(group))
+        self.host.must("POST", CRDS, crd or gadget_crd(group))
         until(lambda: self.conversion(group)["strategy"] == "Webhook", "the webhook in spec.conversion")
         until(lambda: self.host.ask("GET", f"/apis/{group}/v1/gadgets")[0] == 200)
         return f"/apis/{group}"

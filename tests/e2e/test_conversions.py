@@ -15,7 +15,7 @@ import pytest
 
 from apiext.base.cert import issuing
 from apiext.operator.conversionserver.cluster_objects import STRATEGY
-from hack.lib.conversions.gadgets import RULES, gadget_rules
+from hack.lib.conversions.gadgets import RULES, gadget_crd, gadget_rules
 from hack.lib.manifests import rules
 from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.servers.converted_plane import CONVERSIONS
@@ -251,6 +251,44 @@ def test_old_clients_keep_what_they_never_saw(cluster: ConversionCluster, shared
     events = [json.loads(line)["object"] for line in lines]
     assert [event["apiVersion"] for event in events] == [f"{shared}/v1"] * len(events)
     assert events[-1]["spec"] == {"size": 4, "region": "south", "note": "mine"}
+
+
+def _with_ports(group: str) -> Json:
+    """Return the CRD with a list whose items have a field that only v1 has."""
+    crd = gadget_crd(group)
+    for version, names in (("v1", ("name", "x")), ("v2", ("name",))):
+        item = {"type": "object", "required": ["name"], "properties": {name: {"type": "string"} for name in names}}
+        keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": item}
+        (schema,) = [one["schema"]["openAPIV3Schema"] for one in crd["spec"]["versions"] if one["name"] == version]
+        spec = schema["properties"]["spec"]
+        spec["properties"] = {**spec["properties"], "ports": keyed}
+    return crd
+
+
+def test_what_was_removed_does_not_return(cluster: ConversionCluster, group: str) -> None:
+    """Show nothing of an item or object that was removed in the storage version once it is made anew there, and keep what stays."""
+    cluster.define(group, crd=_with_ports(group))
+    ports = [{"name": "a", "x": "A"}, {"name": "b", "x": "B"}]
+    created = gadget("gone", group, size=1, note="N", ports=ports)
+    # kube-apiserver follows no managers any more once all of them have lost all fields
+    created["metadata"]["labels"] = {"a": "b"}
+    cluster.create(place(group), created)
+
+    def change(spec: Json | None, kind: str = "merge-patch+json", query: str = "") -> Json:
+        body = gadget("gone", group, "v2") | {"spec": spec}
+        cluster.host.must("PATCH", place(group, "v2", "gone") + query, body, [("Content-Type", f"application/{kind}")])
+        shown: Json = cluster.host.must("GET", place(group, "v1", "gone")).get("spec", {})
+        return shown
+
+    kept = change({"capacity": 2}, "apply-patch+yaml", "?fieldManager=applier&force=true")
+    removed = change({"ports": [{"name": "b"}]})
+    again = change({"ports": [{"name": "a"}, {"name": "b"}]})
+    assert kept == {"size": 2, "note": "N", "ports": ports}
+    assert removed == {"size": 2, "note": "N", "ports": [{"name": "b", "x": "B"}]}
+    assert again == {"size": 2, "note": "N", "ports": [{"name": "a"}, {"name": "b", "x": "B"}]}
+
+    change(None)
+    assert change({"capacity": 3, "ports": [{"name": "b"}]}) == {"size": 3, "ports": [{"name": "b"}]}
 
 
 def test_metrics(cluster: ConversionCluster, shared: str) -> None:

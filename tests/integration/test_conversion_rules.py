@@ -106,6 +106,22 @@ def test_lists_and_watches(side: Side) -> None:
         assert [CARRIED in one["metadata"].get("annotations", {}) for one in listed if one["metadata"]["name"] == "listed"] == [path is V1]
 
 
+def test_what_was_removed_does_not_return(side: Side, kubectl: Kubectl, tmp_path: Path) -> None:
+    """Show nothing of a removed spec once another one is applied at the storage version; a dry run removes nothing."""
+    _create(side, old_widget("gone", size=1, legacy="x"))
+    removal = ("patch", "widgets.v2.example.com", "gone", "--type=json", "-p", '[{"op":"remove","path":"/spec"}]')
+    tried = kubectl.json(*removal, "--dry-run=server")
+    left = kubectl.json("get", "widgets.v1.example.com", "gone")
+    kubectl(*removal)
+    kubectl("apply", "--server-side", "-f", _file(tmp_path, new_widget("gone", capacity=2)))
+    shown = [kubectl.json("get", f"widgets.{version}.example.com", "gone") for version in ("v1", "v2")]
+
+    assert CARRIED not in tried["metadata"].get("annotations", {})
+    assert left["spec"] == {"size": 1, "legacy": "x"}
+    assert [one["spec"] for one in shown] == [{"size": 2}, {"capacity": 2}]
+    assert all(CARRIED not in one["metadata"].get("annotations", {}) for one in shown)
+
+
 def test_changed_rules_and_storage_version(own_server: ApiextServer) -> None:
     """Keep everything when the rules and the storage version change, objects are rewritten, and the server starts again."""
     side = Side(own_server.url, own_server.ssl_context())

@@ -72,7 +72,7 @@ class CustomResourceStrategy(Strategy):
             self.carrying.settle(obj, is_new=True)
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old status if it is a subresource, and what is carried. Increase the generation if anything but metadata changes."""
+        """Keep the old status if it is a subresource, and what is still carried. Count the generation if more than metadata changes."""
         if self.carrying is not None:
             self.carrying.keep(obj["metadata"], old["metadata"])
         if self.has_status:
