@@ -291,12 +291,14 @@ def _changes_between_served(definition: Definition, grades: Grades, known: Defin
     versions = sorted(compared, key=lambda version: kube_aware_key(version.name), reverse=True)
     schemas = {version.name: version.schema for version in versions}
     is_storage = {version.name: version.storage for version in versions}
-    changes = []
+    changes, added = [], {}
     for old, new in permutations(schemas, 2):
         differences = compare_schemas(schemas[old], schemas[new])
         # what the storage version lacks, no write keeps
         if known is not None and not is_storage[new] and any(change.rule == "fieldRemoved" for change in differences):
-            differences = list(_with_new_fields(differences, old, new, _added_fields(known, schemas[old])))
+            if old not in added:
+                added[old] = _added_fields(known, schemas[old])
+            differences = list(_with_new_fields(differences, old, new, added[old]))
         found = (grades.graded(change, definition.name, f"{old}{PAIR}{new}") for change in differences)
         changes += sorted(filter(_matters, found), key=_change_key)
     return changes

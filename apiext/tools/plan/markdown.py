@@ -45,7 +45,7 @@ def _blocks(plan: ReleasePlan) -> Iterator[str]:
     yield "\n"
     for names, lines in summary.shared_steps(shown):
         steps = "".join(f"{_text(line)}\n" for line in lines)
-        yield f"**Do, in this order** ({_text(summary.names_line(names))})\n\n{steps}\n"
+        yield f"**Do, in this order,** for {_text(summary.names_line(names))}\n\n{steps}\n"
     notes = [line for line in (summary.unchanged_line(plan), *plan.notes) if line]
     if notes:
         yield _list(notes)

@@ -10,6 +10,7 @@ from apiext.resources.comparison.change import Grade
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan import verdict
 from apiext.tools.plan.plan import Need, Safety, State
+from apiext.tools.reports.texts import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,8 +159,8 @@ def _numbers(report: ObjectsReport) -> list[tuple[int, str]]:
 def versions_line(report: VersionsReport) -> str:
     """Return what is stored in which version, and what storedVersions will say."""
     known = [f"{row.objects} in {row.name}" for row in report.rows if row.objects]
-    listed = [", ".join(report.stored_before), ", ".join(report.stored_after), ", ".join(report.stored_finally)]
-    shown = [text for place, text in enumerate(listed) if text and (place == 0 or text != listed[place - 1])]
+    states = [", ".join(report.stored_before), ", ".join(report.stored_after), ", ".join(report.stored_finally)]
+    shown = [text for place, text in enumerate(states) if text and (place == 0 or text != states[place - 1])]
     stored = f"storedVersions {' -> '.join(shown)}"
     return f"{', '.join(known)}; {stored}" if known else stored
 
@@ -201,12 +202,12 @@ _EACH: Final = "\0"
 
 
 def names_line(names: Sequence[str]) -> str:
-    """Return names of definitions by group: "a, b (example.com)"."""
+    """Return names of definitions by group: "a, b and c of example.com"."""
     groups: dict[str, list[str]] = {}
     for name in names:
         plural, _, group = name.partition(".")
         groups.setdefault(group, []).append(plural)
-    return ", ".join(f"{', '.join(plurals)} ({group})" for group, plurals in groups.items()) if len(names) > 1 else names[0]
+    return listed([f"{listed(plurals)} of {group}" for group, plurals in groups.items()]) if len(names) > 1 else names[0]
 
 
 def step_line(number: int, step: PlanStep) -> str:

@@ -147,7 +147,7 @@ def _shared_steps(plans: Sequence[DefinitionPlan], limits: _Limits) -> Iterator[
     """Yield the steps of all definitions, those once that several share."""
     shared = summary.shared_steps(plans)
     for names, lines in shared:
-        about = f" ({summary.names_line(names)})" if len(plans) > 1 else ""
+        about = f" for {summary.names_line(names)}" if len(plans) > 1 else ""
         if not limits.has_steps:
             yield _Line("do", "bold", f"{about}: {len(lines)} steps, which --steps prints")
             continue

@@ -17,7 +17,7 @@ new replaces old, objects of a list
 - ⚠️ **`widgets.example.com`**: safe in this order; 1 error, 1 note; 1 object as it is; rollback possible \
 \\[1 in v2; storedVersions v1, v2 -\\> v2\\]
 
-**Do, in this order** (widgets.example.com)
+**Do, in this order,** for widgets.example.com
 
 1. Store all objects in v2: the new definition does not have v1, so no object may be stored in it
 2. Remove v1 from status.storedVersions: kube-apiserver accepts a definition without v1 only then

@@ -103,7 +103,7 @@ def test_shared_steps_are_written_once() -> None:
     new = release(*(created(shaped("v1", "a"), shaped("v2", "a", storage=True), plural=plural, kind=kind) for plural, kind in KINDS))
     text = _written(plan_of(old, new))
 
-    assert "do (gadgets, widgets (example.com))\n  1. Apply the new definition of each\n" in text
+    assert "do for gadgets and widgets of example.com\n  1. Apply the new definition of each\n" in text
     assert text.count("a later release can then drop v1") == 2
 
 
