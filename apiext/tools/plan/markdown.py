@@ -27,13 +27,25 @@ _CUT: Final = "\n\n*Some details do not fit here: see the output of the job, or 
 
 def markdown_of(plan: ReleasePlan) -> str:
     """Return a plan as Markdown: what to read, then everything in folded parts. A part that does not fit is left out, and it says so."""
+    room = MAX_CHARACTERS - len(_CUT)
+    text, is_cut = _fitting(_blocks(plan), room)
+    for one in summary.shown_first(plan):
+        before, after = f"<details><summary>{_html(one.name)}: everything</summary>\n\n", "</details>\n\n"
+        found, is_less = _fitting(_details(one), room - len(text) - len(before) - len(after))
+        is_cut |= is_less
+        text += before + found + after if found else ""
+    return text.rstrip() + _CUT if is_cut else text
+
+
+def _fitting(parts: Iterable[str], room: int) -> tuple[str, bool]:
+    """Return the parts that fit into a number of characters, and whether others do not."""
     text, is_cut = "", False
-    for block in _blocks(plan):
-        if len(text) + len(block) > MAX_CHARACTERS - len(_CUT):
+    for part in parts:
+        if len(text) + len(part) > room:
             is_cut = True
         else:
-            text += block
-    return text.rstrip() + _CUT if is_cut else text
+            text += part
+    return text, is_cut
 
 
 def _blocks(plan: ReleasePlan) -> Iterator[str]:
@@ -49,11 +61,6 @@ def _blocks(plan: ReleasePlan) -> Iterator[str]:
     notes = [line for line in (summary.unchanged_line(plan), *plan.notes) if line]
     if notes:
         yield _list(notes)
-    for one in shown:
-        title = f"#### `{one.name}`\n\n"
-        for part in _details(one):
-            yield title + part
-            title = ""
 
 
 def _reasons(plan: DefinitionPlan) -> str:

@@ -23,7 +23,7 @@ new replaces old, objects of a list
 2. Remove v1 from status.storedVersions: kube-apiserver accepts a definition without v1 only then
 3. Apply the new definition of widgets.example.com
 
-#### `widgets.example.com`
+<details><summary>widgets.example.com: everything</summary>
 
 <details><summary>Steps with commands (FILE: a manifest of apiext plan --steps-dir)</summary>
 """
@@ -35,7 +35,7 @@ def test_begins_with_the_verdict() -> None:
 
     assert text.startswith(HEAD)
     assert "<details><summary>Versions: 1 in v2; storedVersions v1, v2 -&gt; v2</summary>" in text
-    assert text.count("<details>") == text.count("</details>") == 3
+    assert text.count("<details>") == text.count("</details>") == 4
 
 
 def test_unchanged_definitions_are_counted() -> None:
@@ -58,7 +58,7 @@ def test_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "*... and 150 more*" in text
     assert len(markdown_of(plan)) <= 900
     assert markdown_of(plan).endswith("or `apiext plan -v`.*\n")
-    assert "####" not in markdown_of(plan)
+    assert "<details>" not in markdown_of(plan)
 
 
 def test_fits_a_comment() -> None:
