@@ -72,10 +72,10 @@ _VERSION: Final = {
     "selectableFieldRemoved": "The server answers 400 to field selectors with the field: informers that use one stop working.",
 }
 _FIELDS: Final = {
-    "fieldAdded": "The server keeps the field; before, it was dropped from writes.",
-    "fieldRemoved": "The server drops the field from every read and write. It is lost with the next write of the object.",
     "newFieldMissing": "Another version has the field, which is new and optional: no stored object has it. Clients of this version do not "
     "see it, and remove it from objects that they write.",
+    "fieldAdded": "The server keeps the field; before, it was dropped from writes.",
+    "fieldRemoved": "The server drops the field from every read and write. It is lost with the next write of the object.",
     "fieldSpecified": "The field was kept as an unknown one, or as a value of a map. Now its own schema counts. Other changes of the field "
     "say what that means for its values.",
     "fieldUnspecified": "The server keeps the field as a value of the map, or unchecked and without defaults as unknown ones. Other "

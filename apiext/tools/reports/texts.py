@@ -18,10 +18,6 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
-def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: "a, b and c"."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def placed(version: str, path: str, message: str) -> str:
@@ -34,3 +30,9 @@ def named(count: int, message: str, examples: Sequence[str]) -> str:
     """Return a message with the number of objects that it is about, and the first of them."""
     more = ", ..." if count > min(len(examples), _NAMED) else ""
     return f"{counted(count, 'object')}: {message} ({', '.join(examples[:_NAMED])}{more})"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: "a, b and c"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
