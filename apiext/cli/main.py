@@ -34,9 +34,11 @@ _SECTIONS: Final = {
     },
 }
 """The modules of the commands, by the title above them in the help."""
-_EPILOG: Final = """
-    COMMAND --help says more. Completion of words in bash: eval "$(_APIEXT_COMPLETE=bash_source apiext)"; in zsh and fish: zsh_source,
-    fish_source.
+_EPILOG: Final = """\b
+apiext COMMAND --help says more. Completion of words in a shell:
+  bash  eval "$(_APIEXT_COMPLETE=bash_source apiext)"
+  zsh   eval "$(_APIEXT_COMPLETE=zsh_source apiext)"
+  fish  _APIEXT_COMPLETE=fish_source apiext | source
 """
 
 

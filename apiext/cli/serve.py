@@ -29,7 +29,7 @@ needed.
     cls=SectionedCommand,
     sections=SECTIONS,
     params=[click.Argument(["folder"], required=False, metavar="[FOLDER]")],
-    short_help="Serve custom resources, of the CRDs of a folder and of kubectl.",
+    short_help="Serve the CRDs of a folder, and those that clients create.",
 )
 def serve(folder: str | None, **flags: Any) -> None:
     """Serve the CRDs in the files of FOLDER, and those that clients create, until SIGTERM or SIGINT.

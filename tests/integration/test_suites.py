@@ -106,6 +106,13 @@ def run(*arguments: Any, code: int = 0, answers: str = "") -> Result:
     return done
 
 
+def test_takes_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find the suites below the current folder without an argument."""
+    monkeypatch.chdir(ROOT / "crds")
+
+    assert run("--collect-only").output.startswith("suites/routes.testsuite.yaml::")
+
+
 def test_cases_pass(write: Write, tmp_path: Path) -> None:
     """Creations, updates, refusals of the status and ratcheting are as expected; JUnit has each case."""
     done = run(write(), "-v", "-o", "text", "-o", f"junit={tmp_path / 'junit.xml'}")

@@ -41,7 +41,7 @@ _ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a k
 
 
 def listen(address: str, port: int, *, address_flag: str = "--bind-address", port_flag: str = "--secure-port") -> socket.socket:
-    """Open a listening socket. Clients that connect wait until the server accepts.
+    """Open a listening socket. Clients that connect wait until the server accepts. An error names the flag to change.
 
     Raises:
         StartError: the address or port is not available.
