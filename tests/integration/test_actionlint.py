@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from hack.lib.reference.actionlint import actionlint
+from tests.support.document_commands import blocks, section
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first run builds it
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -21,6 +22,14 @@ def _problems(*arguments: str | Path) -> str:
 def test_finds_nothing_in_the_workflows() -> None:
     """Accept all workflows of the repository, with their expressions and scripts."""
     assert _problems(*sorted((ROOT / ".github" / "workflows").glob("*.yml"))) == ""
+
+
+def test_finds_nothing_in_the_documented_workflow(tmp_path: Path) -> None:
+    """Accept the workflow that the documents show."""
+    (text,) = blocks(section("crds/in-ci.md", "GitHub Actions"), "yaml")
+    (tmp_path / "crds.yml").write_text(text)
+
+    assert _problems(tmp_path / "crds.yml") == ""
 
 
 def test_finds_a_mistake(tmp_path: Path) -> None:

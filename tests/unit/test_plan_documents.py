@@ -1,13 +1,12 @@
-"""Commands of README.md and crds/README.md, the workflow and the hook of the chapter on plans do what they say."""
+"""Commands of README.md and crds/README.md do what they say."""
 
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import click
 import pytest
-import yaml
 from click.testing import CliRunner
 
 from apiext.cli.main import apiext
@@ -33,11 +32,11 @@ ALL: Final = [
 
 
 def _plans(text: str) -> Iterator[list[str]]:
-    """Yield the arguments of each `apiext plan` in a text of a shell, a workflow or a hook."""
-    for line in text.replace("\n          --", " --").splitlines():
+    """Yield the arguments of each `apiext plan` in a text of a shell."""
+    for line in text.splitlines():
         _, found, rest = line.partition("apiext plan ")
         if found:
-            yield shlex.split(rest.replace("${{ github.base_ref }}", "main"), comments=True)
+            yield shlex.split(rest, comments=True)
 
 
 @pytest.mark.parametrize("command", OFFLINE, ids=lambda command: " ".join(command.arguments[2:]))
@@ -77,26 +76,13 @@ def test_readme_answers_questions_first() -> None:
     assert titles.index("Speed") < titles.index("Differences from kube-apiserver")
 
 
-@pytest.mark.parametrize("language", ["sh", "yaml"])
-def test_flags(language: str) -> None:
+def test_flags() -> None:
     """Name flags and formats that the command has."""
-    found = [arguments for text in blocks(CHAPTER, language) for arguments in _plans(text)]
+    found = [arguments for text in blocks(CHAPTER, "sh") for arguments in _plans(text)]
 
     assert found
     for arguments in found:
-        # a hook gets its files from pre-commit
-        plan.make_context("plan", [*arguments, "file"])
-
-
-def test_workflow_and_hook_are_valid() -> None:
-    """Be YAML with the parts that GitHub and pre-commit want."""
-    workflow, hook = map(yaml.safe_load, blocks(CHAPTER, "yaml"))
-    steps: list[dict[str, Any]] = workflow["jobs"]["plan"]["steps"]
-
-    assert steps[0]["with"] == {"fetch-depth": 0}
-    assert "apiext plan" in steps[-1]["run"]
-    assert "\n" not in steps[-1]["run"]
-    assert set(hook["repos"][0]["hooks"][0]) >= {"id", "name", "language", "entry", "files"}
+        plan.make_context("plan", arguments)
 
 
 def test_releases_are_described() -> None:
