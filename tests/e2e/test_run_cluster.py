@@ -1,6 +1,7 @@
 """`hack/run --cluster`: the printed commands, typed as by a new user."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from hack.lib.servers.process import Process
 from hack.lib.waiting import until
+from tests.support.document_commands import section, story
 
 pytestmark = pytest.mark.slow
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -86,6 +88,21 @@ def test_first_steps(terminal: Terminal) -> None:
     terminal.type(again)
     terminal.type("kubectl wait crd/fleets.apps.example.com --for=condition=ServedByApiext --timeout=50s")
     assert terminal.type("kubectl get fleets -o name").split() == [f"fleet.apps.example.com/{name}" for name in ("mailer", "web")]
+
+
+@pytest.mark.timeout(400)
+def test_story_of_the_main_etcd(terminal: Terminal) -> None:
+    """Take the group of the story off the etcd of the cluster and back, by the commands of the story."""
+    own, host = [line.partition("--endpoints=")[2] for line in terminal.lines if line.startswith("etcdctl")]
+    text = story(section("crds/stories/README.md", "Take a group off the main etcd"))
+
+    with terminal.popen(f"env OWN={own} MAIN={host} sh -euc {shlex.quote(f'cd {ROOT}; {text}')}") as running:
+        output = running.communicate(timeout=300)[0]
+
+    assert running.returncode == 0, output
+    keys = [line for line in output.splitlines() if line.startswith("/registry/")]
+    assert keys == [f"/registry/org.example.com/teams/{name}" for name in ("new", "shop", "shop")]
+    assert output.splitlines()[-1].startswith("new ")
 
 
 @pytest.mark.parametrize("user", ["admin", "apiext-operator"])

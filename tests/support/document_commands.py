@@ -58,3 +58,10 @@ def commands(text: str) -> Iterator[DocumentCommand]:
             code = _CODE.search(line)
             is_last = number == len(lines) and follows[0] == "text"
             yield DocumentCommand(_CODE.sub("", line), int(code[1]) if code else 0, follows[1] if is_last else "")
+
+
+def story(text: str) -> str:
+    """Return the shell blocks of a section as one script, which fails where a command has another exit code than the document names."""
+    lines = [line for body in blocks(text, "sh") for line in body.splitlines()]
+    found = [(_CODE.sub("", line), _CODE.search(line)) for line in lines]
+    return "\n".join(f"{line} && exit 1 || [ $? = {code[1]} ]" if code else line for line, code in found)

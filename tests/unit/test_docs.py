@@ -18,7 +18,8 @@ FLOORS: Final = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "ap
 ARCHITECTURE: Final = ("apiext/README.md", *FLOORS, "apiext/base/scheduling/README.md")
 DECISIONS: Final = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "hack/decisions").glob("*.md")))
 DOCUMENTS: Final = (
-    *("README.md", "CONTRIBUTING.md", *ARCHITECTURE, "crds/README.md", "crds/in-ci.md", "hack/README.md", *DECISIONS),
+    *("README.md", "CONTRIBUTING.md", *ARCHITECTURE, "hack/README.md", *DECISIONS),
+    *("crds/README.md", "crds/in-ci.md", "crds/stories/README.md"),
     *("manifests/README.md", "manifests/STABILITY.md", "manifests/DIFFERENCES.md"),
 )
 MAX_PAGE: Final = 3072  # bytes

@@ -1,4 +1,4 @@
-"""Workflows: pinned, with few rights, and with the commands of the repository."""
+"""Workflows, the action and the hooks: pinned, with few rights, and with the commands of the repository."""
 
 import re
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ _WRITES: Final = {
         "draft": {"contents"},
         "publish": {"id-token"},
     },
+    "ci.yml": {"pages": {"pages", "id-token"}},
 }
 """The rights to write that a job needs; all others have none."""
 
@@ -32,7 +33,7 @@ def _steps(workflow: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from job["steps"]
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / "action.yml"], ids=lambda path: path.name)
 def test_actions_are_pinned(path: Path) -> None:
     """Use other people's actions at a commit, with its version beside it: a tag can move."""
     uses = [line.strip().removeprefix("- ") for line in path.read_text().splitlines() if "uses:" in line]
@@ -57,19 +58,20 @@ def test_jobs_write_what_they_must(path: Path) -> None:
     assert all(job["timeout-minutes"] for job in workflow["jobs"].values())
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / "action.yml"], ids=lambda path: path.name)
 def test_commands_take_no_text_of_others(path: Path) -> None:
     """Pass values of events and inputs to shells as variables: in a command they would be read as code."""
     found = _workflow(path)
+    steps = list(_steps(found)) if "jobs" in found else found["runs"]["steps"]
 
-    assert [step["run"] for step in _steps(found) if "${{" in step.get("run", "")] == []
+    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
 
 
 def test_commands_exist() -> None:
     """Run commands of the repository that are there."""
     named = {name for path in WORKFLOWS for name in re.findall(r"(?<![\w/])((?:hack|\.ci)/\w+)", path.read_text())}
 
-    assert "hack/release" in named
+    assert {"hack/release", "hack/site", "hack/test", ".ci/run"} <= named
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
