@@ -128,6 +128,7 @@ def test_compares_with_what_is_named(tree: Path, run: Run) -> None:
     assert (tree / CRD).exists()
 
 
+@pytest.mark.timeout(900)
 def test_installs_itself(tree: Path, tmp_path: Path) -> None:
     """Install apiext from the folder of the action with hash-pinned packages, and make a plan with it."""
     scratch = tmp_path / "scratch"
