@@ -3,6 +3,7 @@
 import gc
 import logging
 from collections.abc import Generator, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -90,19 +91,18 @@ def _at_other_times(config: pytest.Config, items: list[pytest.Item]) -> set[pyte
     """Return the long tests that a run of all tests leaves out; tests that the command line names run."""
     if config.getoption("--long") or config.args != config.getini("testpaths"):
         return set()
-    found = latest(_TESTS.parent)
-    return {item for item in items if (mark := item.get_closest_marker(_LONG)) and not (found and _is_due(item, mark.args, found))}
+    is_due = cache(partial(_is_due, latest(_TESTS.parent)))
+    return {item for item in items if (mark := item.get_closest_marker(_LONG)) and not is_due(item.nodeid.partition("::")[0], mark.args)}
 
 
-def _is_due(item: pytest.Item, places: tuple[str, ...], found: Latest) -> bool:
-    """Return whether the latest commits changed what a long test is about, or it is its turn."""
-    path = str(item.path.relative_to(_TESTS.parent))
-    return crc32(path.encode()) % _TURNS == found.day % _TURNS or found.below(path, *places)
+def _is_due(found: Latest | None, path: str, places: tuple[str, ...]) -> bool:
+    """Return whether the latest commits changed what the long tests of a file are about, or it is their turn."""
+    return found is not None and (crc32(path.encode()) % _TURNS == found.day % _TURNS or found.below(path, *places))
 
 
 def _turn(item: pytest.Item) -> int:
     """Return the place of a test's folder in `_ORDER`; those that are not there come last."""
-    folder = item.path.relative_to(_TESTS).parts[0]
+    folder = item.nodeid.split("/", 2)[1]
     return _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
 
 
