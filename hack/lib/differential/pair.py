@@ -6,9 +6,9 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -36,6 +36,7 @@ _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.02
 """Seconds between two of these requests: other tests need the processor too."""
 _TIMED: Final = "timeoutSeconds="
+P = TypeVar("P")
 T = TypeVar("T")
 
 
@@ -103,6 +104,16 @@ class Side:
         headers = {name: value for name in _HEADERS if (value := ", ".join(response.headers.get_all(name) or []))}
         body = _parse(data, headers.get("Content-Type", ""))
         return Answer(response.status, headers, masked(without_prose(body) if step.path.startswith("/openapi/") else body))
+
+    def together(self, call: Callable[["Side", P], T], parameters: Collection[P]) -> list[T]:
+        """Return the result of a call for each parameter; the calls run at the same time, on connections of their own."""
+
+        def alone(parameter: P) -> T:
+            with closing(Side(self.url, self.context)) as side:
+                return call(side, parameter)
+
+        with ThreadPoolExecutor(len(parameters)) as threads:
+            return list(threads.map(alone, parameters))
 
     def resolved(self, step: Step) -> Step:
         """Return the step with its uids and revisions replaced by those of this server."""

@@ -4,9 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -96,9 +94,7 @@ def _failures_compared(pair: Pair, steps: Iterable[Step]) -> list[str]:
     """
     found: list[str] = []
     for together in _with_adjacent_reads(steps):
-        with ThreadPoolExecutor(len(together)) as threads:
-            answers = list(threads.map(partial(_ask_alone, pair.reference), together))
-        for step, theirs in zip(together, answers, strict=True):
+        for step, theirs in zip(together, pair.reference.together(Side.ask, together), strict=True):
             found += _differences(step, theirs, pair.ours.ask(step))
             pair.compared += 1
     return found
@@ -109,15 +105,6 @@ def _with_adjacent_reads(steps: Iterable[Step]) -> Iterator[list[Step]]:
     for reads, adjacent in groupby(steps, lambda step: step.method == "GET"):
         some = list(adjacent)
         yield from [some] if reads else [[step] for step in some]
-
-
-def _ask_alone(side: Side, step: Step) -> Answer:
-    """Send a request on a connection of its own."""
-    alone = Side(side.url, side.context)
-    try:
-        return alone.ask(step)
-    finally:
-        alone.close()
 
 
 def _differences(step: Step, theirs: Answer, ours: Answer) -> list[str]:
