@@ -3,6 +3,7 @@
 import json
 import re
 import ssl
+from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import gateway
 from hack.lib.waiting import until
 from tests.differential.helpers.wire import Raw, request, send
 from tests.support.builders.crds import widget, widget_crd
@@ -24,6 +26,10 @@ ALL: Final = f"/apis/{GROUP}/v1/widgets"
 BASE: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 EXACT: Final = f"{BASE}?resourceVersion=1&resourceVersionMatch=Exact"
 STAGES: Final = (10, 1000, 3000)
+PREFIXES: Final = ("/registry", "/apiext-seats")
+"""Of the keys of the reference and of apiext."""
+_BATCH: Final = 50
+"""Objects that are stored at once."""
 _LEVEL: Final = "global-default"
 _ESTIMATES: Final = re.compile(
     rf'^apiserver_flowcontrol_work_estimated_seats_sum{{[^}}]*flow_schema="{_LEVEL}"[^}}]*}} (\S+)$', re.MULTILINE
@@ -61,10 +67,12 @@ WRITES: Final = (
 WATCHES: Final = {0: (1, 1, 1, 1, 1), 10: (1, 1, 1, 1, 1), 20: (2, 2, 2, 2, 1), 100: (8, 8, 8, 8, 1)}
 """The seats of each write, with each number of watches."""
 Sides = tuple[Side, ssl.SSLContext]
+Secured = tuple[Pair, list[Sides], str]
+"""Both servers, and the etcd that they share."""
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, list[Sides]]]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """Start both servers with an ordinary user and the reference's number of seats, of which apiext has fewer by default."""
     folder = tmp_path_factory.mktemp("seats")
     tokens = folder / "tokens.csv"
@@ -72,12 +80,15 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, li
     flags = [f"--token-auth-file={tokens}", "--max-requests-inflight=400", "--max-mutating-requests-inflight=200"]
     with (
         ControlPlane(folder / "reference", durable=False, extra_args=[*flags, "--etcd-count-metric-poll-period=1s"]) as plane,
-        BareServer(folder, extra_args=flags) as server,
+        BareServer(folder, etcd_url=plane.etcd_url, etcd_prefix=PREFIXES[1], extra_args=flags) as server,
     ):
         both = Pair(plane, server)
         contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)
         with both.served(widget_crd(group=GROUP)):
-            yield both, list(zip((both.reference, both.ours), contexts, strict=True))
+            yield both, list(zip((both.reference, both.ours), contexts, strict=True)), plane.etcd_url
+            for prefix in PREFIXES:
+                first = f"{prefix}/{GROUP}/widgets/"
+                gateway(plane.etcd_url, "kv/deleterange", key=first.encode(), range_end=f"{first}~".encode())
         both.close()
 
 
@@ -95,14 +106,14 @@ def _estimated(side: Side) -> int:
     return sum(int(float(total)) for total in _ESTIMATES.findall(side.raw(Step("GET", "/metrics"))[1].decode()))
 
 
-def test_reads(secured: tuple[Pair, list[Sides]]) -> None:
+def test_reads(secured: Secured) -> None:
     """Estimate reads alike with few and many stored objects."""
-    both, sides = secured
+    both, sides, etcd_url = secured
     stored = 0
     for stage, number in enumerate(STAGES):
         wanted = {path: seats[stage] for path, seats in READS.items()}
+        _store(etcd_url, (side for side, _ in sides), range(stored, number))
         for side, context in sides:
-            _create(side, range(stored, number))
             until(partial(_estimates, side, context, EXACT, wanted[EXACT]))
             assert {path: _seats(side, context, "GET", path) for path in READS} == wanted
             for accept in (_TABLE, _METADATA):
@@ -111,9 +122,20 @@ def test_reads(secured: tuple[Pair, list[Sides]]) -> None:
         stored = number
 
 
-def _create(side: Side, numbers: Iterable[int]) -> None:
-    for number in numbers:
-        assert side.raw(Step("POST", BASE, widget(f"a-{number}", group=GROUP)))[0].status == 201
+def _store(etcd_url: str, sides: Iterable[Side], numbers: range) -> None:
+    """Let both servers create the first object, and store copies: thousands of requests would take half a minute of processor time."""
+    keys = [f"{prefix}/{GROUP}/widgets/default/a-" for prefix in PREFIXES]
+    if not numbers[0]:
+        for side in sides:
+            assert side.raw(Step("POST", BASE, widget("a-0", group=GROUP)))[0].status == 201
+    first = {key: b64decode(gateway(etcd_url, "kv/range", key=f"{key}0".encode())["kvs"][0]["value"]) for key in keys}
+    for start in range(0, len(numbers), _BATCH):
+        puts = [
+            {"request_put": {"key": f"{key}{number}".encode(), "value": value.replace(b'"a-0"', b'"a-%d"' % number)}}
+            for number in numbers[start : start + _BATCH]
+            for key, value in first.items()
+        ]
+        gateway(etcd_url, "kv/txn", success=puts)
 
 
 def _estimates(side: Side, context: ssl.SSLContext, path: str, seats: int) -> bool:
@@ -121,9 +143,9 @@ def _estimates(side: Side, context: ssl.SSLContext, path: str, seats: int) -> bo
     return _seats(side, context, "GET", path) == seats
 
 
-def test_writes(secured: tuple[Pair, list[Sides]]) -> None:
+def test_writes(secured: Secured) -> None:
     """Estimate writes alike with no, few and many watches."""
-    both, sides = secured
+    both, sides, _ = secured
     with ExitStack() as stack:
         opened = 0
         for watches, wanted in WATCHES.items():
