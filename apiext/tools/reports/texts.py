@@ -18,8 +18,6 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
-
-
 def placed(version: str, path: str, message: str) -> str:
     """Return a message with the version and the field that it is about, as far as there are any."""
     place = " ".join(filter(None, (version, path)))
