@@ -222,7 +222,7 @@ def test_repairs_a_store_that_no_server_can_use(run: Run, folder: Path) -> None:
     listed, deleted = run("list").output, run("delete", "customresourcedefinitions.apiextensions.k8s.io", "bad.example.com", "--yes")
 
     assert str(started.exception).endswith("; see apiext rescue")
-    assert "\ncustomresourcedefinitions.apiextensions.k8s.io (stored in v1beta1)\n  bad.example.com: 1 bytes" in listed
+    assert "\ncustomresourcedefinitions.apiextensions.k8s.io (stored in v1beta1)\n  bad.example.com: 1 byte, " in listed
     assert deleted.return_value == 0
     assert "bad.example.com" not in run("list").output
 
