@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from apiext.base.tls_trust import trusting_context
 from apiext.base.webhook.client import WebhookClient, WebhookError
 from apiext.base.webhook.clientcmd import kubeconfig, service_account
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
@@ -157,7 +158,7 @@ def trusting(authority: str, context: ssl.SSLContext | None = None) -> ssl.SSLCo
         ssl.SSLError: the PEM text has no usable certificate.
     """
     if context is None:
-        context = ssl.create_default_context(cadata=authority or None)
+        context = trusting_context(cadata=authority or None)
     elif authority:
         context.load_verify_locations(cadata=authority)
     else:

@@ -54,14 +54,14 @@ def of_image() -> Path:
     return of_lock("image", _LOCK)
 
 
-def of_lock(name: str, lock: Path) -> Path:
-    """Return the Python of an environment with only the packages of a lock file.
+def of_lock(name: str, lock: Path, *, interpreter: Path | None = None) -> Path:
+    """Return the Python of an environment with only the packages of a lock file, for this Python or another one.
 
     Raises:
         InstallationError: The packages cannot be installed.
     """
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
-    return _cached(f"{name}-{digest}", ["--require-hashes", "--requirement", str(lock)])
+    return _cached(f"{name}-{digest}", ["--require-hashes", "--requirement", str(lock)], interpreter)
 
 
 def beside(python: Path, folder: Path) -> Path:
@@ -80,21 +80,23 @@ def install(python: Path, *packages: str | Path) -> None:
     _run([*_PIP, "--python", str(python), "install", "--no-deps", "--no-index", *map(str, packages)])
 
 
-def _cached(name: str, arguments: Sequence[str]) -> Path:
-    folder = cache_folder() / "environments" / f"{name}-{sys.implementation.cache_tag}"
+def _cached(name: str, arguments: Sequence[str], interpreter: Path | None = None) -> Path:
+    base = str(interpreter or sys.executable)
+    tag = _run([base, "-c", "import sys; print(sys.implementation.cache_tag)"]).strip() if interpreter else sys.implementation.cache_tag
+    folder = cache_folder() / "environments" / f"{name}-{tag}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     python = folder / "bin" / "python"
     with locked(folder.with_suffix(".lock"), lambda: None):
         if not (folder / _DONE).exists():
             shutil.rmtree(folder, ignore_errors=True)
-            _created(folder)
+            _created(folder, base)
             _run([*_PIP, "--python", str(python), "install", *_TRIES, "--no-compile", *arguments])
             (folder / _DONE).touch()
     return python
 
 
-def _created(folder: Path) -> Path:
-    _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+def _created(folder: Path, base: str = sys.executable) -> Path:
+    _run([base, "-m", "venv", "--without-pip", str(folder)])
     return folder / "bin" / "python"
 
 

@@ -94,8 +94,8 @@ def _link_checkout(root: Path, folder: Path, python: Path) -> None:
 
 
 def _usable(python: Path) -> bool:
-    """Report whether the environment has pip and a Python that is new enough."""
-    test = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
+    """Report whether the environment has pip and a Python that apiext runs on."""
+    test = "import sys, pip; sys.exit(not (3, 11) <= sys.version_info < (3, 15))"
     try:
         return subprocess.run([python, "-c", test], capture_output=True, check=False).returncode == 0
     except OSError:

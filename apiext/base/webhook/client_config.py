@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from yarl import URL
 
 from apiext.base.meta.golang.url import parse_url
+from apiext.base.tls_trust import trusting_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +100,7 @@ def tls_context(authorities: tuple[bytes, ...]) -> ssl.SSLContext:
 
     Cached, because reading the system's authorities takes tens of milliseconds, and calls with the same context share connections.
     """
-    context = ssl.create_default_context(cadata=b"".join(authorities) or None)
+    context = trusting_context(cadata=b"".join(authorities) or None)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.hostname_checks_common_name = False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
+from apiext.base.tls_trust import trusting_context
 from apiext.base.webhook.clientcmd.credentials import CredentialError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class _Connector(aiohttp.BaseConnector):
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         super().__init__()
-        self._tls = tls or ssl.create_default_context()
+        self._tls = tls or trusting_context()
         self._pool = self._new_pool()
 
     def _new_pool(self) -> aiohttp.TCPConnector:

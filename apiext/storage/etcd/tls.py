@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 
 from apiext.base.meta.log import get_logger
+from apiext.base.tls_trust import trusting_context
 from apiext.storage.etcd.config import EtcdConfig, EtcdConfigError
 
 _log = get_logger(__name__)
@@ -45,7 +46,7 @@ def _load(config: EtcdConfig) -> ssl.SSLContext:
         except OSError as error:
             raise EtcdConfigError(f"cannot read {path}: {error.strerror}") from error
     try:
-        context = ssl.create_default_context(cafile=config.cafile)
+        context = trusting_context(cafile=config.cafile)
         if config.certfile:
             context.load_cert_chain(config.certfile, config.keyfile)
     except ssl.SSLError as error:

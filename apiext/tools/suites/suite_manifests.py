@@ -119,7 +119,7 @@ class SuiteManifests:
         if not suite.crd_name:
             names = sorted({str(head.metadata.get("name")) for head in heads})
             if len(names) != 1:
-                raise SuiteError(f"{suite.path}: {places[0]} has {len(names)} CRDs, not one: {', '.join(names)}".removesuffix(": "))
+                raise SuiteError(f"{suite.path}: {places[0]} does not have one CRD but {len(names)}: {', '.join(names)}".removesuffix(": "))
             suite = replace(suite, crd_name=names[0])
         found = [
             head

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from apiext.base.tls_trust import trusting_context
 from hack.lib.servers.process import Process, Service, environment, free_port
 
 _PROBE_SECONDS = 5.0
@@ -20,7 +21,7 @@ class ConvertServer(Service):
     def __init__(self, process: Process, port: int) -> None:
         self.process = process
         self.port = port
-        self._context = ssl.create_default_context()
+        self._context = trusting_context()
         self._context.check_hostname = False
         self._context.verify_mode = ssl.CERT_NONE
 

@@ -4,6 +4,8 @@ import socket
 import ssl
 from pathlib import Path
 
+from apiext.base.tls_trust import trusting_context
+
 
 class _ClientSocket(ssl.SSLSocket):
     """Closes a connection that the server resets before the handshake: `wrap_socket` would leave it open."""
@@ -20,7 +22,7 @@ class _ClientSocket(ssl.SSLSocket):
 
 def client_context(ca: Path, cert: Path | None = None, key: Path | None = None) -> ssl.SSLContext:
     """Return the context of a client that trusts an authority, with a certificate or without credentials."""
-    context = ssl.create_default_context(cafile=ca)
+    context = trusting_context(cafile=ca)
     context.sslsocket_class = _ClientSocket
     if cert:
         context.load_cert_chain(cert, key)

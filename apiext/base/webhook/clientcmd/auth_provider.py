@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 from yarl import URL
 
+from apiext.base.tls_trust import trusting_context
 from apiext.base.webhook.clientcmd.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
 from apiext.base.webhook.proxy_environment import proxy_of
 
@@ -82,8 +83,8 @@ def _trust(config: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
     """Return a context for the identity provider's authority, else the system's. Raises ValueError, OSError or ssl.SSLError."""
     data, path = config.get("idp-certificate-authority-data"), config.get("idp-certificate-authority")
     if data:
-        return ssl.create_default_context(cadata=base64.b64decode(data, validate=True).decode())
-    return ssl.create_default_context(cafile=folder / path if path else None)
+        return trusting_context(cadata=base64.b64decode(data, validate=True).decode())
+    return trusting_context(cafile=folder / path if path else None)
 
 
 def _bearer(token: str, expires: float) -> Credential:

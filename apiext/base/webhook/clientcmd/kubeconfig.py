@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from yarl import URL
 
 from apiext.base.meta.configuration import parse_configuration
+from apiext.base.tls_trust import trusting_context
 from apiext.base.webhook.clientcmd.credentials import CachedCredential, Credential, basic_authorization
 from apiext.base.webhook.proxy_environment import proxy_of
 
@@ -271,7 +272,7 @@ def _authorization(user: Mapping[str, Any]) -> str:
 
 def _tls(cluster: Mapping[str, Any], cluster_folder: Path, user: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
     authority = _content(cluster, "certificate-authority", cluster_folder)
-    context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+    context = trusting_context(cadata=authority.decode() if authority else None)
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from apiext.base.tls_trust import trusting_context
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint, KubeconfigError, proxy_for
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def load(environ: Mapping[str, str] = os.environ, folder: Path = FOLDER) -> Endp
     token, authority = folder / "token", folder / "ca.crt"
     try:
         token.open("rb").close()
-        context = ssl.create_default_context(cafile=authority)
+        context = trusting_context(cafile=authority)
         url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
         return Endpoint(url=url, context=context, proxy=proxy_for(url, environ=environ), token_file=token)
     except OSError as error:

@@ -7,6 +7,7 @@ import ssl
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
+from apiext.base.tls_trust import trusting_context
 from apiext.base.webhook.http1.connection import KeptConnection
 from apiext.base.webhook.http1.destination import Destination, connect, proxy_authorization
 from apiext.base.webhook.http1.failures import DialError, ProxyError
@@ -29,7 +30,7 @@ async def dial_through(proxy: URL, destination: Destination, limit: int) -> Kept
     if proxy.scheme not in {"http", "https"}:
         raise ProxyError(f"unsupported proxy scheme: {proxy.scheme}")
     # reading the system's certificates takes tens of milliseconds
-    context = await asyncio.to_thread(ssl.create_default_context) if proxy.scheme == "https" else None
+    context = await asyncio.to_thread(trusting_context) if proxy.scheme == "https" else None
     own = Destination(proxy.host or "", proxy.port or 0, context)
     try:
         if destination.context is None:
