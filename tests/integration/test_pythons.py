@@ -52,12 +52,6 @@ def test_a_sample_passes(python: Path, tmp_path: Path) -> None:
     _pass(python, tmp_path, *SAMPLE)
 
 
-@pytest.mark.long("pyproject.toml", "requirements-dev.lock")
-def test_all_fast_tests_pass(python: Path, tmp_path: Path) -> None:
-    """Pass all fast tests."""
-    _pass(python, tmp_path, "-m", "not slow", "--ignore=tests/check", "tests")
-
-
 def test_declares_no_other() -> None:
     """Refuse the Pythons before the oldest and after the newest one that has a classifier."""
     minors = [int(version.removeprefix("3.")) for version in VERSIONS]
