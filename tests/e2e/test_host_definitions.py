@@ -129,7 +129,7 @@ def test_reports_a_name_conflict(cluster: AggregatedCluster) -> None:
     crd = widget_crd(group=group, names={"plural": "widgets", "kind": "Widget", "shortNames": ["host"]})
     crd["metadata"]["labels"] = {SERVE_LABEL: "true"}
     cluster.host.must("POST", CRDS, crd)
-    until(lambda: "[+]host ok: 1 of its definitions not mirrored\n" in _verbose(own))
+    until(lambda: "[+]host ok: 1 of its definitions not mirrored (more: /readyz/host)\n" in _verbose(own))
     assert _short_names(own, group) == []
     code, text = own.ask("GET", "/readyz/host")
     refused = "a definition of this name exists in apiext that does not mirror the host's"

@@ -18,6 +18,8 @@ from hack.lib.conversions.journey import Journey
 from hack.lib.conversions.parallel_requests import ParallelRequests
 from hack.lib.conversions.round_trips import CHUNK, RoundTripCounts, RoundTrips, StoredRoundTrips
 from hack.lib.conversions.stores import PREFIX, Stores
+from hack.lib.conversions.webhook_remains import WebhookRemains
+from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.converted_plane import CONVERSIONS, CRDS, ConvertedPlane, conversion_definition
@@ -65,9 +67,11 @@ def prove_in_process(case: Case, proven: ProvenPair, objects: int, seed: int) ->
 class ServerProof:
     """kube-apiserver with the webhook, and apiext, with the CRD of Conversion objects in both."""
 
-    def __init__(self, converted: ConvertedPlane, server: ApiextServer) -> None:
+    def __init__(self, converted: ConvertedPlane, server: ApiextServer, cases: Sequence[Case]) -> None:
+        """Compare answers about objects of some cases."""
         self._converted = converted
-        self.pair = Pair(converted.plane, server)
+        self._remains = WebhookRemains(cases)
+        self.pair = Pair(converted.plane, server, lambda body: masked(self._remains.removed(body)))
         self._requests = ParallelRequests(self.pair)
 
     def __enter__(self) -> Self:
@@ -137,7 +141,7 @@ def proof_servers(folder: Path, cases: Sequence[Case]) -> Iterator[ServerProof]:
     with (
         ConvertedPlane(folder / "reference", extra_args=[f"--watch-cache-sizes={sizes}"]) as converted,
         ApiextServer(folder / "apiext", etcd_url=converted.plane.etcd_url, etcd_prefix=PREFIX) as server,
-        ServerProof(converted, server) as proof,
+        ServerProof(converted, server, cases) as proof,
     ):
         yield proof
 

@@ -70,9 +70,10 @@ class Answer:
 class Side:
     """A connection to one of the servers."""
 
-    def __init__(self, url: str, context: ssl.SSLContext) -> None:
+    def __init__(self, url: str, context: ssl.SSLContext, mask: Callable[[Any], Any] = masked) -> None:
         self.url = url
         self.context = context
+        self._mask = mask
         self._connection = http.client.HTTPSConnection(urlsplit(url).netloc, timeout=30, context=context)
 
     def raw(self, step: Step) -> tuple[http.client.HTTPResponse, bytes]:
@@ -103,13 +104,13 @@ class Side:
             response, data = self.raw(self.resolved(step))
         headers = {name: value for name in _HEADERS if (value := ", ".join(response.headers.get_all(name) or []))}
         body = _parse(data, headers.get("Content-Type", ""))
-        return Answer(response.status, headers, masked(without_prose(body) if step.path.startswith("/openapi/") else body))
+        return Answer(response.status, headers, self._mask(without_prose(body) if step.path.startswith("/openapi/") else body))
 
     def together(self, call: Callable[["Side", P], T], parameters: Collection[P]) -> list[T]:
         """Return the result of a call for each parameter; the calls run at the same time, on connections of their own."""
 
         def alone(parameter: P) -> T:
-            with closing(Side(self.url, self.context)) as side:
+            with closing(Side(self.url, self.context, self._mask)) as side:
                 return call(side, parameter)
 
         with ThreadPoolExecutor(len(parameters)) as threads:
@@ -140,9 +141,10 @@ class Side:
 class Pair:
     """The reference and the server under test."""
 
-    def __init__(self, reference: ControlPlane, ours: ApiextServer) -> None:
-        self.reference = Side(reference.url, reference.ssl_context())
-        self.ours = Side(ours.url, ours.ssl_context())
+    def __init__(self, reference: ControlPlane, ours: ApiextServer, mask: Callable[[Any], Any] = masked) -> None:
+        """Connect to both. `mask` replaces what always differs in bodies."""
+        self.reference = Side(reference.url, reference.ssl_context(), mask)
+        self.ours = Side(ours.url, ours.ssl_context(), mask)
         self.pid = ours.pid
         """The process id of the server under test."""
         self.compared = 0
