@@ -157,11 +157,11 @@ async def test_pages_about_the_process(version: str, deprecated: bool) -> None: 
 
 
 async def test_shows_remarks() -> None:
-    """Show the first remark of a passing check in verbose output, and all on the path of the check."""
+    """Show the first remark of a passing check in verbose output, with the path of the check, which shows all."""
     site = _Site(HealthCheck("host", PING.probe, lambda: ["not reached", "why"]))
 
     assert await site.get("/readyz") == (200, "ok")
-    assert await site.get("/readyz?verbose") == (200, "[+]ping ok\n[+]host ok: not reached\nreadyz check passed\n")
+    assert await site.get("/readyz?verbose") == (200, "[+]ping ok\n[+]host ok: not reached (more: /readyz/host)\nreadyz check passed\n")
     assert await site.get("/readyz/host") == (200, "ok\nnot reached\nwhy")
 
 
