@@ -102,7 +102,6 @@ def tls_context(authorities: tuple[bytes, ...]) -> ssl.SSLContext:
     """
     context = trusting_context(cadata=b"".join(authorities) or None)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.hostname_checks_common_name = False
     # as the reference: with HTTP/2, all calls would use one connection, and so one of several servers
     context.set_alpn_protocols(["http/1.1"])

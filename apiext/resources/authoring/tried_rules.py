@@ -42,6 +42,10 @@ class TriedRules:
         """
         return self._converter.convert_inline(obj, f"{self.definition.group}/{version}")
 
+    def settle(self, obj: Object) -> None:
+        """Remove from an object of the storage version, in place, what it carries for places that it does not have, as a write does."""
+        self._converter.settle(obj)
+
     def bare(self, obj: Object, version: str) -> Object:
         """Return a copy of an object in another version, by the rules alone: without what it carries.
 

@@ -46,6 +46,8 @@ _EFFECTS: Final = {
 """What happens to an object of a finding, the worst first; "(s)" is for one object."""
 _SHOWN: Final = 4
 """Effects that a sentence names."""
+_EACH: Final = "\0"
+"""The place of a definition's name in a shared step."""
 
 
 def first_line(plan: ReleasePlan) -> str:
@@ -72,21 +74,20 @@ def objects_sentence(plans: Sequence[DefinitionPlan]) -> str:
     total, unchanged = sum(report.total for report in reports), sum(report.unchanged for report in reports)
     if total == unchanged:
         return f"{counted(total, 'object')} as {'it is' if total == 1 else 'they are'}" if total else "no objects"
-    effects: Counter[str] = Counter()
+    effects: Counter[tuple[str, str]] = Counter()
     for plan in plans:
         effects.update(_effects(plan))
     order = [*_EFFECTS.values()]
-    ranked = sorted(effects, key=lambda effect: order.index(effect.partition("\0")[2]))
-    parts = [_effect(effects[effect], effect.partition("\0")[0]) for effect in ranked]
+    parts = [_effect(effects[found], found[0]) for found in sorted(effects, key=lambda found: order.index(found[1]))]
     more = [f"{len(parts) - _SHOWN} more findings below"] if len(parts) > _SHOWN + 1 else parts[_SHOWN:]
     parts = parts or [f"{total - unchanged} no worse than before"]
     as_they_are = [f"{unchanged} as {'it is' if unchanged == 1 else 'they are'}"] if unchanged else []
     return f"{counted(total, 'object')}: {', '.join([*as_they_are, *parts[:_SHOWN], *more])}"
 
 
-def _effects(plan: DefinitionPlan) -> dict[str, int]:
-    """Return the numbers of objects of a definition by what happens to them, with the form of the text: harm, or the rest without any."""
-    found: dict[str, int] = {}
+def _effects(plan: DefinitionPlan) -> dict[tuple[str, str], int]:
+    """Return the numbers of objects of a definition by what happens to them and the form of this text: harm, or the rest without any."""
+    found: dict[tuple[str, str], int] = {}
     findings = [one for one in (plan.objects.findings if plan.objects is not None else ()) if verdict.is_new(one)]
     harms = verdict.HARMS - verdict.solved_findings(plan.steps)
     findings = [one for one in findings if one.kind in harms] or [one for one in findings if one.kind not in verdict.HARMS]
@@ -96,8 +97,7 @@ def _effects(plan: DefinitionPlan) -> dict[str, int]:
         # one effect of each field, the worst
         if finding.path and "{path}" in form and seen.setdefault(finding.path, finding.kind) is not finding.kind:
             continue
-        effect = form.format(path=finding.path or "their content")
-        key = f"{effect}\0{form}"
+        key = form.format(path=finding.path or "their content"), form
         found[key] = max(found.get(key, 0), finding.count - finding.already)
     return found
 
@@ -196,9 +196,6 @@ def shared_steps(plans: Sequence[DefinitionPlan]) -> list[tuple[list[str], list[
             lines = tuple(step_line(number, step).replace(plan.name, _EACH) for number, step in enumerate(plan.steps, 1))
             shared.setdefault(lines, []).append(plan.name)
     return [(names, [line.replace(_EACH, "each" if len(names) > 1 else names[0]) for line in lines]) for lines, names in shared.items()]
-
-
-_EACH: Final = "\0"
 
 
 def names_line(names: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from apiext.base.meta.encoding import json_values
-from apiext.resources.conversion.rules.building import build_rules
 from apiext.resources.conversion.rules.carried import annotation
 from hack.lib.conversions.cases import Case
 
@@ -17,10 +16,7 @@ class WebhookRemains:
 
     def __init__(self, cases: Sequence[Case]) -> None:
         """Know the rules of some cases."""
-        self._built = {
-            case.crd["spec"]["group"]: build_rules(case.name, case.conversion, case.rules.schemas, case.storage).converter for case in cases
-        }
-        self._versions = {case.crd["spec"]["group"]: case.rules.schemas for case in cases}
+        self._cases = {case.crd["spec"]["group"]: case.rules for case in cases}
 
     def removed(self, found: Any) -> Any:
         """Return an object, or a list of objects, without fields that had managers, and without what a write by apiext would end."""
@@ -30,11 +26,12 @@ class WebhookRemains:
             return found | {"items": list(map(self.removed, found["items"]))}
         group = str(found.get("apiVersion")).partition("/")[0]
         metadata = found.get("metadata")
-        if group not in self._built or not isinstance(metadata, dict) or annotation.of(metadata) is None:
+        if group not in self._cases or not isinstance(metadata, dict) or annotation.of(metadata) is None:
             return found
         copied: dict[str, Any] = json_values.copy(found)
-        text = annotation.replaced(str(annotation.take(copied)), {version + _OWNED: () for version in self._versions[group]})
+        rules = self._cases[group]
+        text = annotation.replaced(str(annotation.take(copied)), {version + _OWNED: () for version in rules.schemas})
         if text is not None:
             annotation.put(copied, text)
-            self._built[group].settle(copied)
+            rules.settle(copied)
         return copied

@@ -30,7 +30,7 @@ def test_deprecated_versions_are_last() -> None:
 
 
 def test_a_new_field_of_one_version() -> None:
-    """Say who has a new field and who lacks it, as one thing to know."""
+    """Name the versions that have a new field and those that lack it, in one line of what there is to know."""
     versions = [shaped("v1beta1", "a", deprecated=True), shaped("v1beta2", "a"), shaped("v1", "a", storage=True)]
     new = created(*versions[:2], shaped("v1", "a", "aNewField", storage=True))
     found = only(plan_of(created(*versions), new))
