@@ -25,7 +25,7 @@ linkcheck_ignore = [r"https?://(127\.0\.0\.1|localhost|[\w.-]*example\.(com|org)
 _CONTENTS: Final = {
     "README": {
         "CRD authors": "/crds/README /crds/in-ci /crds/stories/README",
-        "Operators": "/manifests/README /manifests/RUNBOOK /SECURITY",
+        "Operators": "/manifests/README /manifests/RUNBOOK /manifests/DIFFERENCES /SECURITY",
         "Releases": "/CHANGELOG /manifests/STABILITY",
         "Developers": "/CONTRIBUTING /apiext/README /hack/README /hack/decisions/README",
     },

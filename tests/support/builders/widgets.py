@@ -140,9 +140,10 @@ class Reader:
         return [seen(await self.next()) for _ in range(count)]
 
     async def until(self, enough: Callable[[Event], bool]) -> list[Event]:
-        """Return the events up to the first for which `enough` is true."""
+        """Return the events up to the first for which `enough` is true; no error may be before it."""
         events = [await self.next()]
         while not enough(events[-1]):
+            assert events[-1].type is not EventType.ERROR, events[-1].line
             events.append(await self.next())
         return events
 

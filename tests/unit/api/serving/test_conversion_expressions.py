@@ -69,10 +69,19 @@ async def test_a_change_in_the_other_version_counts(server: InProcess) -> None:
 
 async def test_a_failing_expression_refuses_the_write(server: InProcess) -> None:
     """Refuse an object for which an expression fails, with the field and the reason."""
-    refused = await server.ask("POST", V1, _widget("v1", a=1))
+    refused = await server.ask("POST", V1, _widget("v1", a=2**63 - 1, b=1))
 
-    assert refused.status != 201
-    assert b"the expression for spec.total failed: no such key: b" in refused.body
+    assert refused.status == 500, refused.body
+    assert b"the expression for spec.total failed: integer overflow" in refused.body
+
+
+async def test_a_missing_operand_gives_no_value(server: InProcess) -> None:
+    """Leave out a field whose expression reads a field that is not there."""
+    created = await server.ask("POST", V1, _widget("v1", a=1))
+    new = await server.ask("GET", f"{V2}/a")
+
+    assert created.status == 201, created.body
+    assert new.json["spec"] == {"clean": False}
 
 
 async def test_costly_expressions(server: InProcess) -> None:

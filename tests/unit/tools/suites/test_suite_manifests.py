@@ -117,7 +117,7 @@ def test_older_suites_name_a_manifest(tmp_path: Path) -> None:
     assert [(job.variant.suite.crd_name, job.variant.label) for job in found.jobs] == [("widgets.example.com", "crd.yaml")]
     none, two = map(str, found.problems)
     assert none.endswith("none.yaml: No such file or directory")
-    assert two.endswith("two.yaml has 2 CRDs, not one: others.example.com, widgets.example.com")
+    assert two.endswith("two.yaml does not have one CRD but 2: others.example.com, widgets.example.com")
 
 
 def test_selection_counts_what_is_left_out(tree: Path) -> None:
