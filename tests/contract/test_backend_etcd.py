@@ -89,7 +89,7 @@ async def test_ends_a_watch_whose_revision_was_compacted(etcd: Etcd, prefix: str
         await other.create(prefix + "a", b"")
         last = await other.create(prefix + "b", b"")
         await other.compact(last.revision)
-        await proxy.listen()
+        proxy.listen()
         with pytest.raises(CompactedError) as caught:
             await waiting
         assert caught.value.compact_revision == last.revision
@@ -155,7 +155,7 @@ async def test_does_not_repeat_a_write_after_a_lost_connection(etcd: Etcd, prefi
         async with watching(other, prefix, start=before.revision + 1) as batches:
             await collect(batches, lambda events: len(events) == 1)
         await proxy.cut()
-        await proxy.listen()
+        proxy.listen()
         with pytest.raises(UnavailableError):
             await writing
         assert await other.revision() == before.revision + 1
@@ -170,7 +170,7 @@ async def test_writes_wait_for_a_connection(etcd: Etcd, prefix: str) -> None:
         writing = asyncio.ensure_future(backend.create(prefix + "b", b""))
         await asyncio.wait((writing,), timeout=0.1)
         assert not writing.done()
-        await proxy.listen()
+        proxy.listen()
         assert (await writing).succeeded
 
 

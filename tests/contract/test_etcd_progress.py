@@ -102,7 +102,7 @@ async def test_follows_the_version_of_each_connection(etcd: Etcd, prefix: str) -
             assert not await requested()
             await two.cut()
             two.replaced = b"", b""
-            await two.listen()
+            two.listen()
             if backend.servers.ready():
                 backend.servers.mark_failed(backend.servers.current)
                 backend.servers.ready()

@@ -97,7 +97,7 @@ async def test_reads_pages_from_a_server_without_streams(etcd: Etcd, prefix: str
 
         proxy.asked = b"", b""
         await proxy.cut()
-        await proxy.listen()
+        proxy.listen()
         assert await backend.count(prefix) == 100
         again = backend.stream(prefix, start="", revision=revision)
         assert again is not None
@@ -135,7 +135,7 @@ async def test_continues_after_a_lost_connection(etcd: Etcd, prefix: str) -> Non
         async for page in pages(backend, prefix):
             if 8 < len(found) < 100:
                 await proxy.cut()
-                await proxy.listen()
+                proxy.listen()
             found += [pair.key for pair in page.items]
         await backend.close()
 

@@ -6,9 +6,10 @@ that only answers late, on a busy machine, stays ready for a while, as with the 
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
-from typing import Any, Final, Protocol, Self
+from collections.abc import Sequence
+from typing import Final, Protocol, Self
 
+from hack.lib.servers.listeners import Listener, Listeners
 from hack.lib.servers.process import free_port
 
 _LOOK: Final = 0.1
@@ -27,50 +28,35 @@ class Replica(Protocol):
         """Report whether it is ready. Raises OSError if nothing listens, TimeoutError without an answer in time."""
 
 
-class Balancer:
+class Balancer(Listeners):
     """Forwards TCP connections from `port` to ready servers in turn; open connections stay with their server."""
 
     def __init__(self, servers: Sequence[Replica], port: int | None = None) -> None:
-        self.port = port or free_port()
+        super().__init__()
+        self._front = Listener(self._forward, port or free_port())
+        self.port = self._front.port
         self.url = f"https://127.0.0.1:{self.port}"
         self._servers = list(servers)
         self._ready: list[Replica] = []
         self._turn = 0
-        self._open: set[asyncio.StreamWriter] = set()
         self._changed = threading.Condition()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
         """Start forwarding."""
-        self._thread.start()
-        self._listener = self._run(asyncio.start_server(self._forward, "127.0.0.1", self.port))
+        super().__enter__()
+        self.start(self._front)
         self._probes = [asyncio.run_coroutine_threadsafe(self._probe(server), self._loop) for server in self._servers]
         return self
 
-    def __exit__(self, *_exc: object) -> None:
+    def __exit__(self, *exc: object) -> None:
         for probe in self._probes:
             probe.cancel()
-        self._run(self._close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(20)
-        self._loop.close()
+        super().__exit__(*exc)
 
     def wait(self, *servers: Replica, timeout: float = 60) -> None:
         """Wait until exactly these servers get connections."""
         with self._changed:
             assert self._changed.wait_for(lambda: set(self._ready) == set(servers), timeout), [server.port for server in self._ready]
-
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
-
-    async def _close(self) -> None:
-        self._listener.close()
-        for writer in self._open:
-            writer.transport.abort()
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        await asyncio.gather(*others, return_exceptions=True)
-        await self._loop.shutdown_default_executor()
 
     async def _probe(self, server: Replica) -> None:
         silent = 0
@@ -92,24 +78,13 @@ class Balancer:
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Connect a client to a server; close its connection if no server is ready."""
         self._turn += 1
-        self._open.add(writer)
-        try:
-            if self._ready:
-                await self._join(self._ready[self._turn % len(self._ready)], reader, writer)
-        except OSError:
-            pass  # One side closed its connection, so close the other one.
-        finally:
-            self._open.discard(writer)
-            writer.transport.abort()
+        if not self._ready:
+            return
 
-    async def _join(self, server: Replica, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        from_server, to_server = await asyncio.open_connection("127.0.0.1", server.port)
-        self._open.add(to_server)
-        try:
+        async def join(from_server: asyncio.StreamReader, to_server: asyncio.StreamWriter) -> None:
             await asyncio.gather(_pump(reader, to_server), _pump(from_server, writer))
-        finally:
-            self._open.discard(to_server)
-            to_server.transport.abort()
+
+        await self._front.connect(self._ready[self._turn % len(self._ready)].port, join)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
