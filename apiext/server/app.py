@@ -89,7 +89,7 @@ class App:
         enabled = options.feature_gates.enabled
         plugins = api.admission.chain.dynamic
         import_plugins = plugins.import_used if plugins is not None else bool
-        self.preparation = RequestPreparation(api.workers.keep_ready, import_plugins, cbor=enabled(CBOR_GATE), shards=enabled(SHARDS_GATE))
+        self.preparation = RequestPreparation(api.workers, import_plugins, cbor=enabled(CBOR_GATE), shards=enabled(SHARDS_GATE))
         """To run once the server is ready."""
         self._options = options
         self._api = api

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.side_thread import CountedThreads
 from apiext.base.scheduling.tasks import run_until_closed
 from apiext.server.app import open_app
 from apiext.server.host.clients import HostClients
@@ -59,6 +60,7 @@ async def run_server(options: ServerOptions, role: ProcessRole, *, started: Call
     """
     ignore_closed_connections()
     raise_open_files_limit()
+    asyncio.get_running_loop().set_default_executor(CountedThreads(thread_name_prefix="asyncio"))
     async with AsyncExitStack() as stack:
         stack.callback(role.connections.close)
         credentials = load_credentials(options)
@@ -77,6 +79,7 @@ async def run_server(options: ServerOptions, role: ProcessRole, *, started: Call
         run_until_closed(stack, credentials.rotation(options, role.url).run())
         run_until_closed(stack, return_free_memory())
         preparing = asyncio.create_task(app.preparation.run())
+        run_until_closed(stack, app.preparation.keep_processes())
         await role.stopping.wait()
         # a second signal counts from now on
         hurry = role.hurry()

@@ -12,14 +12,13 @@ import math
 import os
 import time
 from collections.abc import Hashable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from apiext.base.meta.limits import BOUNDED_COST_STRETCH, BOUNDED_STRETCH, MAX_BOUNDED_JOBS, MAX_INLINE_SECONDS, MAX_INLINE_STEPS
-from apiext.base.scheduling.side_thread import with_short_turns
+from apiext.base.scheduling.side_thread import CountedThreads, with_short_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -234,7 +233,7 @@ class _Jobs:
     """The jobs of the thread."""
 
     def __init__(self) -> None:
-        self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bounded")
+        self.executor = CountedThreads(max_workers=1, thread_name_prefix="bounded")
         self.unfinished = 0
         self.long: dict[int, float] = {}
         """Until when the thread does not try work of an owner, by its id."""
@@ -355,6 +354,6 @@ _CURRENT: Final[ContextVar[InlineWork]] = ContextVar("inline_work", default=_UNL
 current_work: Final = _CURRENT.get
 """Return the work of the current request."""
 _RESTARTED: Final[ContextVar[Memory | None]] = ContextVar("restarted", default=None)
-_DEFERRED_THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")
+_DEFERRED_THREAD: Final = CountedThreads(max_workers=1, thread_name_prefix="rules")
 # a forked process has no thread
 os.register_at_fork(after_in_child=_jobs.cache_clear)

@@ -1,4 +1,4 @@
-"""A thread for long pure Python work of writes that cannot run in worker processes. It leaves the event loop its turns."""
+"""Threads for long pure Python work that leave the event loop its turns, and moments in which no such thread works."""
 
 from __future__ import annotations
 
@@ -7,14 +7,41 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 _SWITCH_SECONDS: Final = 0.0005
 """Seconds that the event loop waits for the interpreter at most while the thread works; Python's default is ten times as long."""
+_LOOK_SECONDS: Final = 0.002
+"""Seconds between two looks at whether threads still work."""
+_UNDER_WAY: Final[set[Future[Any]]] = set()
+
+
+class CountedThreads(ThreadPoolExecutor):
+    """Threads of which it is known whether they work, see `at_rest`. Only threads of the event loop and their own may submit work."""
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        """Let a thread work, and return the future result."""
+        future = super().submit(work, *args, **named)
+        _UNDER_WAY.add(future)
+        future.add_done_callback(_UNDER_WAY.discard)
+        return future
+
+
+async def at_rest(work: Callable[[], T], seconds: float) -> T:
+    """Return the result of `work` on the event loop in a moment in which no CountedThreads work: none holds the lock of an import or value.
+
+    Raises:
+        TimeoutError: there was none in so many seconds.
+        Exception: the work raised it.
+    """
+    async with asyncio.timeout(seconds):
+        while _UNDER_WAY:  # noqa: ASYNC110 -- futures of threads end in threads
+            await asyncio.sleep(_LOOK_SECONDS)
+    return work()
 
 
 async def aside(work: Callable[[], T]) -> T:
@@ -24,7 +51,7 @@ async def aside(work: Callable[[], T]) -> T:
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside")
+    return CountedThreads(max_workers=1, thread_name_prefix="aside")
 
 
 def with_short_turns(work: Callable[[], T]) -> T:
@@ -67,3 +94,4 @@ _TURNS: Final = _Turns()
 # a forked process has no thread
 os.register_at_fork(after_in_child=_thread.cache_clear)
 os.register_at_fork(after_in_child=_TURNS.forget_threads)
+os.register_at_fork(after_in_child=_UNDER_WAY.clear)

@@ -244,8 +244,12 @@ class WorkerPool:
         """Return the factor of the limits of inline work: greater than 1 while the start of a process is late."""
         return limits.INLINE_STRETCH if self.supply.is_late else 1
 
+    def fork_on_demand(self) -> None:
+        """Let the template of processes be a fork of this one, which has done what jobs need: at the first job, or at `keep_ready`."""
+        self.supply.forks = True
+
     def keep_ready(self) -> None:
-        """Fork the template of processes from this one, which has done what jobs need, and keep a process ready from now on."""
+        """Keep a process ready from now on."""
         self.supply.keep_ready()
 
     async def call(self, function: Callable[[*Ts], T], *args: *Ts, user: str = "", kind: Hashable = None) -> T:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from apiext.base.meta import errors
 from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.side_thread import at_rest
 from apiext.base.workers.frames import Frames, JobReport, frame
 from apiext.base.workers.server_link import Job, JobAnswer
 from apiext.base.workers.template import TemplateLostError, WorkerTemplate, forked_template, spawned_template
@@ -30,6 +31,8 @@ _RETRY_SECONDS: Final = 1.0
 """Seconds until a start that the system does not allow is tried again."""
 _END_SECONDS: Final = 1.0
 """Seconds in which a template must end processes when it ends itself."""
+REST_SECONDS: Final = 0.5
+"""Seconds until threads that do not rest are a reason to start a program, which takes as long, instead of a fork."""
 _LOG: Final = get_logger(__name__)
 
 
@@ -190,6 +193,8 @@ class ProcessSupply:
         """Processes that have worked, with the timers of their ends."""
         self.template: WorkerTemplate | None = None
         """What starts processes; None before the first one."""
+        self.forks = False
+        """Whether the first template is a fork of this process."""
         self._keeps = False
         self._preparing: asyncio.Task[None] | None = None
         self._late_at = 0.0
@@ -206,14 +211,7 @@ class ProcessSupply:
         return self.ready is not None or bool(self.idle)
 
     def keep_ready(self) -> None:
-        """Fork the template, if there is none yet, and keep a process ready from now on."""
-        if self.template is None:
-            try:
-                self.template = forked_template()
-            except OSError as error:
-                _LOG.warning("template of worker processes not forked, starting its program", error=str(error))
-                self.template = spawned_template(self._preload)
-            self.template.on_loss = self._replace_template
+        """Keep a process ready from now on."""
         self._keeps = True
         self._prepare()
 
@@ -308,7 +306,7 @@ class ProcessSupply:
         """Start a process, with another template if the present one is lost or does not answer. Raises OSError."""
         for _ in range(_TEMPLATES):
             if self.template is None:
-                self._replace_template()
+                await self._make_template()
             template = self.template
             if template is None:
                 break
@@ -322,6 +320,22 @@ class ProcessSupply:
                 worker.on_loss = partial(self._on_loss, worker)
                 return worker
         raise TemplateLostError
+
+    async def _make_template(self) -> None:
+        """Fork the first template, or start its program. Raises OSError."""
+        if self.forks:
+            try:
+                await at_rest(self._fork_template, REST_SECONDS)
+            except OSError as error:
+                _LOG.warning("template of worker processes not forked, starting its program", error=str(error) or "threads are busy")
+        if self.template is None:
+            self._replace_template()
+
+    def _fork_template(self) -> None:
+        if self.template is None and not self._closed:
+            self.template = forked_template()
+            self.template.on_loss = self._replace_template
+            self.forks = False
 
     def _replace_template(self) -> None:
         """Start the program of a template. Raises OSError."""

@@ -1,12 +1,13 @@
 """Long work in a thread."""
 
+import asyncio
 import os
 import sys
 import threading
 
 import pytest
 
-from apiext.base.scheduling.side_thread import aside, with_short_turns
+from apiext.base.scheduling.side_thread import aside, at_rest, with_short_turns
 
 
 async def test_a_thread_works() -> None:
@@ -52,3 +53,25 @@ async def test_errors() -> None:
     """The caller gets the work's error."""
     with pytest.raises(ZeroDivisionError):
         await aside(lambda: 1 // 0)
+
+
+async def test_a_moment_of_rest() -> None:
+    """Wait until no thread works, but not for ever."""
+    ended, order = threading.Event(), list[str]()
+
+    def work() -> None:
+        ended.wait()
+        order.append("thread")
+
+    working = asyncio.ensure_future(aside(work))
+    await asyncio.sleep(0)
+
+    with pytest.raises(TimeoutError):
+        await at_rest(lambda: order.append("too early"), 0.0)
+    resting = asyncio.ensure_future(at_rest(lambda: order.append("rest"), 60.0))
+    await asyncio.sleep(0)
+    ended.set()
+    await resting
+    await working
+
+    assert order == ["thread", "rest"]

@@ -3,11 +3,14 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 
 from apiext.base.meta import limits
+from apiext.base.scheduling.side_thread import aside
 from apiext.base.workers import pool as pool_module
 from apiext.base.workers import process_supply
 from apiext.base.workers.pool import WorkerPool
@@ -22,6 +25,7 @@ MODULE = "tests.unit.base.workers.jobs"
 async def pool() -> AsyncIterator[WorkerPool]:
     """Return a pool that keeps a process ready, of one process at a time besides long jobs."""
     pool = WorkerPool(processes=1, preload=MODULE)
+    pool.fork_on_demand()
     pool.keep_ready()
     await until(lambda: ready(pool))
     yield pool
@@ -190,3 +194,47 @@ async def test_close_ends_all_processes(pool: WorkerPool) -> None:
 
     await until(lambda: all(state(pid) in ("", "Z") for pid in pids))
     assert (await refusal(pool.call(joined))).code == 503
+
+
+async def test_the_first_job_forks_the_template() -> None:
+    """Fork it in a moment in which no thread works."""
+    started, ended = threading.Event(), threading.Event()
+    pool = WorkerPool(processes=1)
+    pool.fork_on_demand()
+
+    def work() -> None:
+        started.set()
+        ended.wait()
+
+    working = asyncio.ensure_future(aside(work))
+    await until(started.is_set)
+    job = asyncio.ensure_future(pool.call(modules))
+    await settle()
+    assert pool.supply.template is None
+    ended.set()
+
+    assert __name__ in await job
+    await working
+    await pool.close()
+
+
+async def test_threads_that_do_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start the program of a template then."""
+    monkeypatch.setattr(process_supply, "REST_SECONDS", 0.0)
+    ended = threading.Event()
+    pool = WorkerPool(processes=1)
+    pool.fork_on_demand()
+    working = asyncio.ensure_future(aside(ended.wait))
+    await settle()
+
+    await pool.call(joined)
+    ended.set()
+    await working
+    is_program = _is_program(template(pool))
+    await pool.close()
+
+    assert is_program
+
+
+def _is_program(pid: int) -> bool:
+    return b"template_process" in Path(f"/proc/{pid}/cmdline").read_bytes()
