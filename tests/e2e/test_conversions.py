@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.base.cert import issuing
+from apiext.base.tls_trust import trusting_context
 from apiext.operator.conversionserver.cluster_objects import STRATEGY
 from hack.lib.conversions.gadgets import RULES, gadget_crd, gadget_rules
 from hack.lib.manifests import rules
@@ -106,7 +107,7 @@ def reading(cluster: ConversionCluster, group: str) -> Iterator[list[object]]:
 def presented(cluster: ConversionCluster, group: str) -> bytes:
     """Return the certificate that the webhook presents to a client with the CA bundle of a CRD."""
     bundle = base64.b64decode(cluster.conversion(group)["webhook"]["clientConfig"]["caBundle"]).decode()
-    context = ssl.create_default_context(cadata=bundle)
+    context = trusting_context(cadata=bundle)
     with connect(context, cluster.balancer.port, server_hostname=HOST, timeout=20) as connection:
         shown = connection.getpeercert(binary_form=True)
     assert shown is not None

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.base.tls_trust import trusting_context
 from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS
 from hack.lib.waiting import until
 from tests.e2e.installed import SECRET
@@ -36,7 +37,7 @@ def _available(pods: Pods) -> dict[str, Any]:
 def _presented(pods: Pods) -> bytes:
     """Return the certificate that the server presents to a client with the host's CA bundle."""
     bundle = base64.b64decode(pods.installed.host.must("GET", API_SERVICE)["spec"]["caBundle"]).decode()
-    context = ssl.create_default_context(cadata=bundle)
+    context = trusting_context(cadata=bundle)
     with (
         socket.create_connection(("127.0.0.1", pods.port), timeout=20) as plain,
         context.wrap_socket(plain, server_hostname="apiext.apiext-system.svc") as connection,

@@ -2,7 +2,6 @@
 
 import http.client
 import secrets
-import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from apiext.base.tls_trust import trusting_context
 from hack.lib.manifests import Document, arguments, built, containers, one
 from hack.lib.reference import binaries
 from hack.lib.servers.certificates import Authority, KeyPair
@@ -52,7 +52,7 @@ class Members:
 
     def ask(self, name: str, authority: Path, pair: KeyPair | None) -> int:
         """Return the status code of a client's request."""
-        context = ssl.create_default_context(cafile=authority)
+        context = trusting_context(cafile=authority)
         if pair:
             context.load_cert_chain(pair.cert, pair.key)
         connection = http.client.HTTPSConnection(self.addresses[name], CLIENT, timeout=30, context=context)

@@ -25,6 +25,7 @@ from apiext.resources.registry.protobuf.kinds import message_of
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.tls_connection import client_context
 from tests.differential.helpers.wire import Raw, request, send
 
 pytestmark = pytest.mark.slow
@@ -90,7 +91,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, tu
     flags = (f"--token-auth-file={tokens}",)
     with ControlPlane(folder / "reference", durable=False, extra_args=flags) as plane, BareServer(folder, extra_args=flags) as server:
         both = Pair(plane, server)
-        yield both, (ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False))
+        yield both, (client_context(plane.ca), server.ssl_context(credentials=False))
         both.close()
 
 

@@ -15,6 +15,7 @@ from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
+from hack.lib.servers.tls_connection import client_context
 from hack.lib.waiting import until
 from tests.differential.helpers.wire import Raw, request, send
 from tests.support.builders.crds import widget, widget_crd
@@ -83,7 +84,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         BareServer(folder, etcd_url=plane.etcd_url, etcd_prefix=PREFIXES[1], extra_args=flags) as server,
     ):
         both = Pair(plane, server)
-        contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)
+        contexts = client_context(plane.ca), server.ssl_context(credentials=False)
         with both.served(widget_crd(group=GROUP)):
             yield both, list(zip((both.reference, both.ours), contexts, strict=True)), plane.etcd_url
             for prefix in PREFIXES:

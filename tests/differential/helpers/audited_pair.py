@@ -3,7 +3,6 @@
 import http.client
 import json
 import re
-import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Side, Step, nested
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.tls_connection import client_context
 from hack.lib.waiting import until
 from tests.differential.helpers import rbac
 from tests.differential.helpers.guarded_pair import MARKER_CRD, GuardedPair
@@ -176,7 +176,7 @@ def audited_pair(folder: Path) -> Iterator[AuditedPair]:
         BareServer(folder, extra_args=["--authorization-mode=RBAC", *flags[1]]) as server,
     ):
         pair = Pair(plane, server)
-        contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)
+        contexts = client_context(plane.ca), server.ssl_context(credentials=False)
         bare = Side(plane.url, contexts[0]), Side(server.url, contexts[1])
         for side in (pair.reference, pair.ours):
             rbac.grant(side)

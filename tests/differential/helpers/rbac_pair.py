@@ -11,6 +11,7 @@ from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.differential.rbac_cases import API, GROUP, NAMESPACES, REVIEWS
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.tls_connection import client_context
 from hack.lib.waiting import until
 from tests.differential.helpers.differences import assert_none
 
@@ -72,7 +73,7 @@ def rbac_pair(folder: Path) -> Iterator[RBACPair]:
             for side in (pair.reference, pair.ours):
                 for name in NAMESPACES:
                     must(side, Step("POST", "/api/v1/namespaces", {"metadata": {"name": name}}))
-            contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)
+            contexts = client_context(plane.ca), server.ssl_context(credentials=False)
             yield RBACPair(pair, contexts, (plane.kubeconfig, server.kubeconfig))
             pair.close()
 

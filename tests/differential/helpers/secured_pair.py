@@ -10,6 +10,7 @@ from typing import Final
 from hack.lib.differential.pair import Pair, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.tls_connection import client_context
 from tests.differential.helpers import rbac
 from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.wire import Raw, ask, differing, request
@@ -50,7 +51,7 @@ def guarded(folder: Path, *flags: str) -> Iterator[Guarded]:
             with pair.served(widget_crd(group=rbac.GROUP)):
                 for side in (pair.reference, pair.ours):
                     side.raw(Step("POST", BASE, widget(group=rbac.GROUP)))
-                both = Guarded(pair, (ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)))
+                both = Guarded(pair, (client_context(plane.ca), server.ssl_context(credentials=False)))
                 _wait_for_roles(both)
                 yield both
             pair.close()

@@ -18,6 +18,7 @@ import yaml
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.tls_connection import client_context
 from hack.lib.waiting import until
 from tests.support.builders.crds import widget_crd
 from tests.support.builders.kubeconfigs import write_kubeconfig
@@ -112,7 +113,7 @@ def slow_pair(folder: Path, *flags: str) -> Iterator[SlowPair]:
             BareServer(folder, extra_args=ours) as server,
         ):
             pair = Pair(plane, server)
-            contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)
+            contexts = client_context(plane.ca), server.ssl_context(credentials=False)
             with pair.served(widget_crd(group=GROUP)):
                 yield SlowPair(pair, contexts, logs)
             pair.close()

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from apiext.base.tls_trust import trusting_context
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.certificates import LOOPBACK, Authority, KeyPair
 from hack.lib.servers.controlplane import ControlPlane
@@ -41,7 +42,7 @@ class Both:
 
 
 def _shown(port: int, authority: Path, name: str) -> bytes:
-    context = ssl.create_default_context(cafile=authority)
+    context = trusting_context(cafile=authority)
     context.check_hostname = False
     with (
         socket.create_connection(("127.0.0.1", port), 5) as plain,

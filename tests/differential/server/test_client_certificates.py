@@ -2,7 +2,6 @@
 
 import datetime
 import http.client
-import ssl
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Final
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from apiext.base.tls_trust import trusting_context
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.certificates import Authority, KeyPair
 from hack.lib.servers.controlplane import ControlPlane
@@ -42,7 +42,7 @@ class Both:
 
 def _status(port: int, authority: Path, client: KeyPair, headers: dict[str, str]) -> int:
     """Return the status of an answer, 401 if the handshake fails: the reference answers that afterwards."""
-    context = ssl.create_default_context(cafile=authority)
+    context = trusting_context(cafile=authority)
     context.load_cert_chain(client.cert, client.key)
     with closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)) as connection:
         with suppress(OSError):
