@@ -140,7 +140,7 @@ async def test_a_write_whose_conversion_is_large_starts_again_in_a_worker(
 
     assert patched.status == 200
     assert patched.json["spec"] == DENSE
-    assert widgets.workers.supply.idle
+    assert widgets.workers.supply.template
     assert max(decoded, default=0) <= limits.MAX_INLINE_RENDERING_BYTES
 
 

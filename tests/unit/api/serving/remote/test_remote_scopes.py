@@ -124,20 +124,20 @@ async def test_workers_answer_like_the_event_loop(servers: list[InProcess], monk
             found = shown(await remote.ask(method, path, body, **headers))
         assert found == wanted, (method, path, body)
 
-    assert remote.workers.supply.idle
-    assert not inline.workers.supply.idle
+    assert remote.workers.supply.template
+    assert not inline.workers.supply.template
 
 
 async def test_a_small_change_of_a_large_object_runs_in_a_worker(widgets: InProcess) -> None:
     """Process a large stored object in a worker for a small patch, a small update and a deletion; small objects stay on the loop."""
     await widgets.ask("POST", BASE, widget())
     await widgets.ask("PATCH", ONE, {"metadata": {"annotations": {"a": LARGE[: limits.MAX_INLINE_BYTES // 2]}}}, **MERGE)
-    assert not widgets.workers.supply.idle
+    assert not widgets.workers.supply.template
 
     await widgets.ask("PATCH", ONE, {"metadata": {"annotations": {"b": LARGE[: limits.MAX_INLINE_BYTES // 2]}}}, **MERGE)
     patched = await widgets.ask("PATCH", ONE, {"spec": {"replicas": 3, "nope": 1}}, **MERGE)
 
-    assert widgets.workers.supply.idle
+    assert widgets.workers.supply.template
     assert (patched.status, patched.json["spec"]["replicas"]) == (200, 3)
     assert patched.warnings == ['299 - "unknown field \\"spec.nope\\""']
     assert (await widgets.ask("PUT", ONE, widget(replicas=1))).status == 422

@@ -73,7 +73,7 @@ async def test_webhooks_are_called_once(
     assert [request["object"]["spec"] for _, request in hooks.calls] == [spec, spec | {"seen": "yes"}]
     # what the validating webhook has seen is what is stored
     assert hooks.calls[1][1]["object"]["metadata"]["uid"] == created.json["metadata"]["uid"]
-    assert bool(guarded.workers.supply.idle) is ("text" not in spec or spec["text"] == HEAVY)
+    assert bool(guarded.workers.supply.template) is ("text" not in spec or spec["text"] == HEAVY)
 
 
 async def test_denials_of_heavy_writes(guarded: InProcess, hooks: PhasedHooks) -> None:
