@@ -1,0 +1,96 @@
+"""The CRDs that Crossplane makes of XRDs. The comparison with its code is in tests/differential/definitions."""
+
+import re
+from typing import Any
+
+import pytest
+
+from apiext.resources.definitions.composite_definition import composite_crds, composite_owner, composite_patch, ignored_parts
+from tests.support.builders.composites import xrd, xrd_version
+
+
+def spec_fields(crd: dict[str, Any], field: str = "spec") -> list[str]:
+    """Return the names of the fields in the first version."""
+    properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    return sorted(properties[field]["properties"])
+
+
+def test_makes_a_claim_of_legacy_definitions() -> None:
+    """Make the CRDs of the composite resource and of the claim, each with Crossplane's fields beside those of the XRD."""
+    composite, claim = composite_crds(xrd(xrd_version("v1", "a"), claim=True))
+
+    assert [crd["metadata"]["name"] for crd in (composite, claim)] == ["xservers.example.com", "servers.example.com"]
+    assert [crd["spec"]["scope"] for crd in (composite, claim)] == ["Cluster", "Namespaced"]
+    assert [crd["spec"]["names"]["categories"] for crd in (composite, claim)] == [["composite"], ["claim"]]
+    selection = ["compositionRef", "compositionRevisionRef", "compositionRevisionSelector", "compositionSelector"]
+    selection += ["compositionUpdatePolicy"]
+    assert spec_fields(composite) == ["a", "claimRef", *selection, "resourceRefs", "writeConnectionSecretToRef"]
+    assert spec_fields(claim) == ["a", "compositeDeletePolicy", *selection, "resourceRef", "writeConnectionSecretToRef"]
+    assert spec_fields(composite, "status") == ["claimConditionTypes", "conditions", "connectionDetails"]
+    assert [composite_owner(crd["metadata"]) for crd in (composite, claim)] == ["xservers.example.com"] * 2
+
+
+@pytest.mark.parametrize("scope,expected", [(None, "Namespaced"), ("Cluster", "Cluster")])
+def test_modern_definitions_have_one_field(scope: str | None, expected: str) -> None:
+    """Put the fields of Crossplane below spec.crossplane in v2, whose default is namespaced."""
+    [crd] = composite_crds(xrd(xrd_version("v1", "a"), version="v2", scope=scope))
+
+    assert (crd["spec"]["scope"], spec_fields(crd), spec_fields(crd, "status")) == (expected, ["a", "crossplane"], ["conditions"])
+
+
+def test_the_referenceable_version_is_stored() -> None:
+    """Store the version that compositions refer to."""
+    [crd] = composite_crds(xrd(xrd_version("v1", "a", referenceable=False), xrd_version("v2", "a")))
+
+    assert [(version["name"], version["storage"]) for version in crd["spec"]["versions"]] == [("v1", False), ("v2", True)]
+
+
+def test_a_patch_of_the_xrd_leads_to_the_crd() -> None:
+    """Return the patch that changes both CRDs as one of them should be."""
+    before = xrd(xrd_version("v1", "a"), claim=True)
+    after = xrd(xrd_version("v1", "a", referenceable=False), xrd_version("v2", "b"), claim=True)
+    for crd in composite_crds(after):
+        patch = composite_patch("xservers.example.com", crd["spec"])
+        assert (patch["metadata"], patch["spec"]["conversion"]) == ({"name": "xservers.example.com"}, None)
+        assert composite_crds({**before, "spec": before["spec"] | {"versions": patch["spec"]["versions"]}}) == composite_crds(after)
+
+
+def test_names_what_crossplane_leaves_out() -> None:
+    """Name keywords and fields of the schema that no CRD has."""
+    version = xrd_version("v1", "a")
+    schema = version["schema"]["openAPIV3Schema"]
+    schema |= {"anyOf": [], "required": ["spec", "more"]}
+    schema["properties"] |= {"more": {"type": "string"}, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    schema["properties"]["spec"]["minProperties"] = 1
+
+    assert sorted(ignored_parts(xrd(version))) == [
+        "version v1: anyOf",
+        "version v1: more",
+        "version v1: required more",
+        "version v1: spec.minProperties",
+        "version v1: status.x-kubernetes-preserve-unknown-fields",
+    ]
+    assert not [*ignored_parts(xrd(xrd_version("v1", "a")))]
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"apiVersion": "apiextensions.crossplane.io/v1beta1"}, "apiVersion is 'apiextensions.crossplane.io/v1beta1', expected"),
+        ({"spec": 3}, "spec: expected an object"),
+        ({"scope": {}}, "spec.scope: Unsupported value: {}"),
+        ({"scope": "Cluster", "claimNames": {"kind": "A"}}, "spec: Invalid value: Only LegacyCluster composite resources can offer claims"),
+        ({"claimNames": {"plural": "xservers"}}, 'invalid resource claim names: "xservers" conflicts with composite resource name'),
+        ({"versions": {}}, "spec.versions: expected a list"),
+        ({"versions": ["v1"]}, "spec.versions[*]: expected an object"),
+        ({"versions": [{"name": "v1"}]}, "version v1: custom resource validation cannot be nil"),
+        ({"versions": [{"name": "v1", "schema": {}}]}, "version v1: cannot parse validation schema"),
+    ],
+)
+def test_refuses_what_crossplane_refuses(change: dict[str, Any], problem: str) -> None:
+    """Raise an error with the reason."""
+    found = xrd(xrd_version("v1", "a"))
+    found = found | change if {"apiVersion", "spec"} & change.keys() else found | {"spec": found["spec"] | change}
+
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}"):
+        composite_crds(found)
