@@ -88,7 +88,7 @@ def _steps(steps: Sequence[PlanStep]) -> list[Object]:
 
 def _command(command: str, step: PlanStep) -> str:
     """Return a command with its manifest, if that is not long."""
-    text = yaml_of(step.manifest) if step.manifest is not None and "FILE" in command else ""
+    text = yaml_of(step.written) if step.written is not None and "FILE" in command else ""
     if not text or len(text) > MAX_MANIFEST:
         return command
     return f"{command.replace('FILE', '/dev/stdin')} <<'{_END}'\n{text}{_END}"

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from apiext.resources.definitions.composite_definition import composite_patch
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -97,6 +99,15 @@ class PlanStep:
     """Arguments of kubectl that name all objects, of steps that rewrite objects."""
     api_version: str = ""
     """The apiVersion that the step removes from managedFields."""
+    owner: str = ""
+    """The XRD of which Crossplane makes the definition, of steps that change the definition."""
+
+    @property
+    def written(self) -> Object | None:
+        """Return what a person applies: the manifest, or a patch of the XRD. None if there is nothing, or if it is the whole XRD."""
+        if not self.owner or self.manifest is None:
+            return self.manifest
+        return composite_patch(self.owner, self.manifest["spec"]) if self.commands else None
 
 
 @dataclass(frozen=True, slots=True)

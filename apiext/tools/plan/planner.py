@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.gvk import GroupKind
 from apiext.resources.comparison.definition_comparison import compare_definitions
+from apiext.resources.definitions.composite_definition import composite_owner
 from apiext.resources.evaluation.definition_creation import (
     DefinitionRefusedError,
     have_same_spec,
@@ -19,9 +20,11 @@ from apiext.resources.evaluation.definition_creation import (
 from apiext.tools.plan import stages, verdict
 from apiext.tools.plan.definition_planner import DefinitionPlanner
 from apiext.tools.plan.plan import DefinitionPlan, Need, PlanStep, ReleasePlan, Safety, State, StepKind
+from apiext.tools.plan.step_chain import kubectl_target
 from apiext.tools.plan.step_finder import StoredFacts, find_steps
 from apiext.tools.plan.version_report import report_versions
 from apiext.tools.releases.manifest_source import ManifestSource
+from apiext.tools.reports.texts import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from apiext.tools.plan.options import PlanOptions
     from apiext.tools.releases.interface import ObjectSource, Release
 
-_OF_TOOLS: Final = frozenset({"apiextensions.k8s.io", "conversions.apiext.dev", "kustomize.config.k8s.io"})
+_OF_TOOLS: Final = frozenset({"apiextensions.k8s.io", "apiextensions.crossplane.io", "conversions.apiext.dev", "kustomize.config.k8s.io"})
 """Groups of manifests that are no objects to judge: definitions, their conversions, and what kustomize reads."""
 
 
@@ -83,7 +86,7 @@ async def make_plan(
     plans = [await planner.plan(name) for name in sorted(names | set(missing if options.removes else ()))]
     conflicts = planner.name_conflicts()
     plans = [_with_conflict(one, conflicts[one.name]) if one.name in conflicts else one for one in plans]
-    notes = [*old.remarks, *new.remarks, *_remarks(objects, old, new)]
+    notes = [*old.remarks, *new.remarks, *_remarks(objects, old, new), *_composite_notes(new)]
     notes += [_remaining(one) for one in plans if one.state is State.UNCHANGED and one.steps]
     notes += [
         f"{name}: the old definition is left out, since kube-apiserver refuses it: {old.refused[name][0]}" for name in sorted(old.refused)
@@ -172,7 +175,7 @@ class _Planner:
             need=Need.REQUIRED,
             title=f"Delete {name}, and all its objects with it",
             reason="the new release does not have it",
-            commands=(f"kubectl delete crd {name}",),
+            commands=(f"kubectl delete {kubectl_target(old.head)}",),
             check=f'test -z "$(kubectl get crd {name} --ignore-not-found -o name)"',
             check_text=f"{name} does not exist",
             state="",
@@ -258,6 +261,15 @@ def _remarks(objects: ObjectSource | None, *releases: Release) -> list[str]:
         *objects.remarks,
         *([f"not judged, since neither release has a definition of their kind: {', '.join(others)}"] if others else []),
     ]
+
+
+def _composite_notes(release: Release) -> list[str]:
+    """Return a note about each XRD: Crossplane takes back a change of its CRDs."""
+    made: dict[str, list[str]] = {}
+    for name, definition in release.definitions.items():
+        if owner := composite_owner(definition.head["metadata"]):
+            made.setdefault(owner, []).append(name)
+    return [f"Crossplane makes {listed(names)} of the XRD {owner}: change the XRD" for owner, names in made.items()]
 
 
 def _remaining(plan: DefinitionPlan) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import yaml_codec
+from apiext.resources.definitions.composite_definition import XRDS
 from apiext.tools.plan import summary
 from apiext.tools.plan.plan import Need, Safety, StepKind
 from apiext.tools.plan.step_chain import STATE_PATH
@@ -123,6 +124,15 @@ rewrite() {
   fi
 }
 """
+_PATCH_XRD: Final = """\
+# Merge a manifest into the XRD of which Crossplane makes definitions.
+patch_xrd() {
+  manifest=$(mktemp)
+  cat >"$manifest"
+  kubectl patch @XRDS@ "$1" --type=merge --patch-file "$manifest"
+  rm -f "$manifest"
+}
+"""
 _GUARD: Final = """\
 if [ "${BREAKING:-no}" != yes ]; then
   echo 'The plan is breaking, see the top of this script. BREAKING=yes takes its steps nevertheless.' >&2
@@ -171,60 +181,84 @@ def _script(title: str, verdict: Safety, parts: list[_Part], prefix: str) -> Pla
         lines += [f"# BREAKING: {part.name}: {printable(line)}" for line in part.breaks]
         lines += [f"# Know: {part.name}: {printable(line)}" for line in part.cautions]
     lines.append(_HEAD.replace("@STATE@", STATE_PATH))
+    if any(step.owner for part in parts for step in part.steps):
+        lines.append(_PATCH_XRD.replace("@XRDS@", XRDS))
     if verdict is Safety.BREAKING:
         lines.append(_GUARD)
     if prefix:
         lines.append('cd "$(dirname "$0")"')
+    families: dict[str, list[_Part]] = {}
     for part in parts:
         if part.steps:
-            lines += _definition(part, script.files, prefix)
+            families.setdefault(next((step.owner for step in part.steps if step.owner), "") or part.name, []).append(part)
+    for family in families.values():
+        lines += _definitions(family, script.files, prefix)
     lines.append("echo 'All steps are done.'")
     script.text = "\n".join(lines) + "\n"
     return script
 
 
-def _definition(part: _Part, files: dict[str, str], prefix: str) -> Iterator[str]:
-    yield f"\n# --- {part.name}"
-    if any(step.kind is StepKind.DELETE for step in part.steps):
-        yield from (f"{command} --ignore-not-found" for step in part.steps for command in step.commands)
+def _definitions(parts: list[_Part], files: dict[str, str], prefix: str) -> Iterator[str]:
+    """Yield the lines of definitions that change together: of one, or of those that Crossplane makes of an XRD."""
+    yield f"\n# --- {', '.join(part.name for part in parts)}"
+    if any(step.kind is StepKind.DELETE for step in parts[0].steps):
+        yield from (f"{command} --ignore-not-found" for step in parts[0].steps for command in step.commands)
         return
-    yield from _position(part)
-    for number, step in enumerate(part.steps, 1):
-        title = printable(summary.step_title(number, step))
-        yield f"\n# {title}"
-        if step.reason:
-            yield f"# Because: {printable(step.reason)}"
-        yield f"# Done when {printable(step.check_text)}."
-        condition = f'[ "$first" -le {number} ]' + (' && [ "$LATER" = yes ]' if step.need is Need.LATER else "")
-        yield f"if {condition}; then"
-        yield f"  echo {shlex.quote(f'{part.name}: {title}')}"
-        yield from _step(part.name, number, step, files, prefix)
-        yield "fi"
+    if len({tuple(step.kind for step in part.steps) for part in parts}) > 1:
+        names = " and ".join(part.name for part in parts)
+        problem = f"{names} change with one XRD and need different steps: take them by hand, as the plan shows"
+        yield f"echo {shlex.quote(problem)} >&2; exit 1"
+        return
+    for place, part in enumerate(parts):
+        yield from _position(part, _variable(place))
+    for number in range(1, len(parts[0].steps) + 1):
+        for place, part in enumerate(parts):
+            yield from _numbered(part, number, _variable(place), files, prefix)
 
 
-def _position(part: _Part) -> Iterator[str]:
+def _variable(place: int) -> str:
+    return f"first{place or ''}"
+
+
+def _numbered(part: _Part, number: int, first: str, files: dict[str, str], prefix: str) -> Iterator[str]:
+    """Yield the lines of a step. The shell variable `first` has the number of the first one that is not done."""
+    step = part.steps[number - 1]
+    title = printable(summary.step_title(number, step))
+    yield f"\n# {title}"
+    if step.reason:
+        yield f"# Because: {printable(step.reason)}"
+    yield f"# Done when {printable(step.check_text)}."
+    condition = f'[ "${first}" -le {number} ]' + (' && [ "$LATER" = yes ]' if step.need is Need.LATER else "")
+    yield f"if {condition}; then"
+    yield f"  echo {shlex.quote(f'{part.name}: {title}')}"
+    yield from _step(part.name, number, step, files, prefix)
+    yield "fi"
+
+
+def _position(part: _Part, first: str) -> Iterator[str]:
     """Yield the lines that find the first step that is not done: the last one whose state the definition has."""
     places: dict[str, int] = {}
     for number, step in enumerate(part.steps, 1):
         if step.kind in _KINDS_WITH_STATE and step.state != part.initial_state:
             places.setdefault(step.state, number)
     yield f'case "$(state {part.name})" in'
-    yield f"  {shlex.quote(part.initial_state)}) first=1 ;;"
-    yield from (f"  {shlex.quote(state)}) first={number} ;;" for state, number in places.items())
+    yield f"  {shlex.quote(part.initial_state)}) {first}=1 ;;"
+    yield from (f"  {shlex.quote(state)}) {first}={number} ;;" for state, number in places.items())
     yield f"  *) echo '{part.name} is in a state that is not part of this plan: make a new one' >&2; exit 1 ;;"
     yield "esac"
 
 
 def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix: str) -> Iterator[str]:
-    if step.kind is StepKind.WEBHOOK:
+    if not step.commands:
         yield "  # deploy it here, unless something else does; then wait"
-    if step.kind is StepKind.REAPPLY:
+    elif step.kind is StepKind.REAPPLY:
         yield f"  forget_managers {shlex.quote(step.api_version)} {step.resource}"
-    elif step.manifest is None:
+    elif step.written is None:
         yield from (f"  {command}" for command in step.commands)
     else:
-        arguments = f"migrate {step.resource}" if step.kind is StepKind.MIGRATE else f"apply_crd {name}"
-        text = yaml_of(step.manifest)
+        change = f"patch_xrd {step.owner}" if step.owner else f"apply_crd {name}"
+        arguments = f"migrate {step.resource}" if step.kind is StepKind.MIGRATE else change
+        text = yaml_of(step.written)
         if not prefix:
             yield f"  {arguments} <<'{_END}'\n{text}{_END}"
         else:

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.resources.definitions.composite_definition import XRDS, composite_owner
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, parse_definition, update_definition
 from apiext.tools.plan import stages, webhooks
@@ -59,24 +60,27 @@ class StepChain:
             need,
             title,
             reason,
-            (f"kubectl patch crd {name} --type=merge --patch-file FILE",),
+            (f"kubectl patch {kubectl_target(wanted)} --type=merge --patch-file FILE",),
             check=state_check(name, state),
             check_text=f"the versions (served/storage) and the conversion of {name} are: {state}",
             manifest=manifest,
+            owner=composite_owner(wanted["metadata"]),
         )
 
     def create(self, new: Definition) -> None:
         """Create a definition that does not exist."""
         self.current = new
+        owner = composite_owner(new.head["metadata"])
         self._add(
             StepKind.APPLY,
             Need.REQUIRED,
-            f"Create {new.name}",
+            f"Create {f'the XRD {owner}, of which Crossplane makes ' if owner else ''}{new.name}",
             "it does not exist yet",
-            ("kubectl create -f FILE",),
+            () if owner else ("kubectl create -f FILE",),
             check=f"kubectl wait --for=condition=Established --timeout=60s crd/{new.name}",
             check_text=f"{new.name} is Established",
             manifest=manifest_of(_whole(new), None),
+            owner=owner,
         )
 
     def respec(self, kind: StepKind, spec: Object, title: str, reason: str, *, need: Need = Need.REQUIRED) -> None:
@@ -177,6 +181,12 @@ class StepChain:
         """Add a step after which the definition is the current one; `more` are other fields of it."""
         state = stages.state_of(self.spec) if self.current is not None else ""
         self.steps.append(PlanStep(kind, need, title, reason, commands, check, check_text, state, tuple(self.stored), **more))
+
+
+def kubectl_target(crd: Object) -> str:
+    """Return the arguments of kubectl that name what a person changes: a definition, or the XRD of which Crossplane makes it."""
+    owner = composite_owner(crd["metadata"])
+    return f"{XRDS} {owner}" if owner else f"crd {crd['metadata']['name']}"
 
 
 def state_check(name: str, state: str) -> str:

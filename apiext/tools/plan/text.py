@@ -79,7 +79,7 @@ class PlanText(ConsoleReport):
     def _hints(self, plan: ReleasePlan) -> Iterator[str]:
         has_steps = any(one.steps for one in plan.definitions)
         if self._details:
-            if any(step.manifest is not None for one in plan.definitions for step in one.steps):
+            if any(step.written is not None for one in plan.definitions for step in one.steps):
                 yield "FILE is the manifest of the step: --steps-dir writes it"
             return
         shown = [one.versions for one in plan.definitions if one.state is not State.UNCHANGED and one.versions is not None]

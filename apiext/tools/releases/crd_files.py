@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_values
+from apiext.resources.definitions.composite_definition import composite_crds, ignored_parts, is_composite_definition
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, complete_draft, create_definition
 from apiext.tools.releases.conversions import conversions_of_file
 from apiext.tools.releases.interface import Release, SourceError
 from apiext.tools.releases.manifests import manifests, read_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from apiext.base.meta.encoding.json_codec import Object
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from apiext.tools.releases.manifests import Manifest, ManifestFile
 
 _GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
-_KIND: Final = _GVK.kind.encode()
+_KINDS: Final = b"ResourceDefinition"
+"""What the names of both kinds have: CustomResourceDefinition, and CompositeResourceDefinition of Crossplane."""
 
 
 async def release_of_paths(paths: Sequence[str | Path]) -> Release:
@@ -45,17 +47,14 @@ async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Releas
     conversions: dict[str, Object] = {}
     for file in files:
         conversions |= conversions_of_file(file)
-        for manifest in manifests(file, wanted=_KIND):
-            if isinstance(manifest, str):
-                remarks.append(manifest)
-            elif manifest.object["kind"] == _GVK.kind and manifest.object["apiVersion"].startswith(f"{_GVK.group}/"):
-                name = _name(manifest)
-                if _is_patch(manifest.object):
-                    patches[name] = manifest
-                else:
-                    draft = _draft(manifest, remarks)
-                    _check_unique(name, manifest, draft, found)
-                    found[name] = manifest, draft
+        for manifest in _crds(file, remarks):
+            name = _name(manifest)
+            if _is_patch(manifest.object):
+                patches[name] = manifest
+            else:
+                draft = _draft(manifest, remarks)
+                _check_unique(name, manifest, draft, found)
+                found[name] = manifest, draft
     for name, manifest in patches.items():
         if name in found:
             remarks.append(f"{manifest.place}: left out: a patch of {name}, which has no versions")
@@ -77,6 +76,21 @@ async def create_release(origin: str, drafts: Iterable[Object], *, remarks: Sequ
         except DefinitionRefusedError as error:
             refused[name], kept[name] = error.reasons, draft
     return Release(origin, definitions, refused, drafts=kept, remarks=remarks)
+
+
+def _crds(file: ManifestFile, remarks: list[str]) -> Iterator[Manifest]:
+    """Yield the CRDs of a file, and those that Crossplane makes of its XRDs."""
+    for manifest in manifests(file, wanted=_KINDS):
+        if isinstance(manifest, str):
+            remarks.append(manifest)
+        elif is_composite_definition(manifest.object):
+            try:
+                yield from (replace(manifest, object=crd) for crd in composite_crds(manifest.object))
+                remarks += [f"{manifest.place}: Crossplane leaves out {part}" for part in ignored_parts(manifest.object)]
+            except ValueError as error:
+                raise SourceError(f"{manifest.place}: {error}") from error
+        elif manifest.object["kind"] == _GVK.kind and manifest.object["apiVersion"].startswith(f"{_GVK.group}/"):
+            yield manifest
 
 
 def _name(manifest: Manifest) -> str:

@@ -14,6 +14,7 @@ from apiext.tools.releases.crd_files import release_of_files, release_of_paths
 from apiext.tools.releases.interface import Release, SourceError
 from apiext.tools.releases.manifest_source import ManifestSource
 from apiext.tools.releases.manifests import ManifestFile
+from tests.support.builders.composites import xrd, xrd_version
 from tests.support.builders.converted_widgets import conversion
 from tests.support.builders.crds import crd
 
@@ -82,3 +83,19 @@ async def test_reads_conversions(tmp_path: Path) -> None:
     assert list(release.definitions) == ["widgets.example.com"]
     assert release.conversions == {"widgets.example.com": conversion()}
     assert stored.conversions["widgets.example.com"]["spec"] == conversion()["spec"]
+
+
+async def test_reads_composite_definitions() -> None:
+    """Read the CRDs that Crossplane makes of XRDs, with a remark about what it leaves out."""
+    found = xrd(xrd_version("v1", "a"), claim=True)
+    found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["anyOf"] = [{"required": ["a"]}]
+    release = await _release(a=found, patch=found | {"spec": {"group": "example.com"}})
+
+    assert list(release.definitions) == ["servers.example.com", "xservers.example.com"]
+    assert not release.refused
+    assert release.remarks == [
+        "a: Crossplane leaves out version v1: spec.anyOf",
+        "patch: left out: a patch of xservers.example.com, which has no versions",
+    ]
+    with pytest.raises(SourceError, match=r"^a: version v1: custom resource validation cannot be nil"):
+        await _release(a=xrd({"name": "v1"}))
