@@ -43,15 +43,18 @@ class ConditionReason(StrEnum):
         return self in {ConditionReason.FAILED, ConditionReason.BLOCKED, ConditionReason.HAND_OVER_BLOCKED}
 
 
-async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = False, manager: str = "") -> Json | None:
+async def amend(
+    host: ApiClient, crd: Json, change: Change, *, status: bool = False, manager: str = "", collection: str = CRDS
+) -> Json | None:
     """Change a definition of the host; after a conflict, read it and try again. Return it, None if it was deleted.
 
-    A definition of the same name with another uid is not changed. `manager` names the owner of the changed fields.
+    A definition of the same name with another uid is not changed. `manager` names the owner of the changed fields. `collection` is the
+    path of other objects than CRDs.
 
     Raises:
         ApiError: a call failed, or the last of 8 attempts ended in a conflict.
     """
-    path = f"{CRDS}/{crd['metadata']['name']}"
+    path = f"{collection}/{crd['metadata']['name']}"
     place = f"{path}/status" if status else path
     query = f"?fieldManager={manager}" if manager else ""
     found = crd

@@ -91,6 +91,7 @@ def test_rights_are_least(documents: list[Document]) -> None:
 
     assert given - own_secret == {
         "get,list,watch,patch customresourcedefinitions",
+        "get,list,watch,patch compositeresourcedefinitions",
         f"list,watch {PLURAL}",
         f"patch {PLURAL}/status",
         f"create leases {NAMESPACE}",

@@ -1,4 +1,4 @@
-"""All that the leader writes to the cluster: spec.conversion of CRDs, events about them, and the status of Conversion objects."""
+"""All that the leader writes to the cluster: spec.conversion of CRDs and XRDs, events about them, and the status of Conversion objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apiext.resources.conversion.rules.reporting.status import RulesUsage
 from apiext.resources.conversion.rules.reporting.status_controller import ConversionStatusController
 
 if TYPE_CHECKING:
-    from apiext.operator.conversionserver.cluster_objects import ClusterObjects
+    from apiext.operator.conversionserver.cluster_objects import ClusterDefinitions, ClusterObjects
     from apiext.operator.conversionserver.conversions import Conversions
     from apiext.operator.conversionserver.installation import Installation
     from apiext.operator.conversionserver.webhook_target import WebhookTarget
@@ -60,11 +60,11 @@ class ConversionStatusWriter:
 
     retryable: tuple[type[Exception], ...] = (ApiError,)
 
-    def __init__(self, host: ApiClient, target: WebhookTarget, crds: ClusterObjects, conversions: Conversions) -> None:
+    def __init__(self, host: ApiClient, target: WebhookTarget, definitions: ClusterDefinitions, conversions: Conversions) -> None:
         self._host = host
         self._conversions = conversions
         self._target = target
-        self._crds = crds
+        self._definitions = definitions
 
     async def definition(self, name: str) -> Json | None:
         """Implement StatusBackend.definition."""
@@ -80,10 +80,11 @@ class ConversionStatusWriter:
 
     def usage(self, name: str) -> RulesUsage:
         """Implement StatusBackend.usage: rules are used where spec.conversion of the CRD calls this webhook."""
-        crd = self._crds.get(name)
+        crd, holder = self._definitions.crds.get(name), self._definitions.holder(name)
         if crd is not None and self._target.is_called_by(crd["spec"]["conversion"]):
             message, continues = f"spec.conversion of the CRD calls {self._target}.", self._conversions.converts(name)
             return RulesUsage(is_used=True, reason="Webhook", message=message, continues=continues)
-        if crd is not None and wish_of(crd) == WEBHOOK:
-            return RulesUsage(is_used=False, reason="Pending", message="spec.conversion of the CRD is not written yet.")
-        return RulesUsage(is_used=False, reason="NotRequested", message=f"The CRD does not have the annotation {STRATEGY}: {WEBHOOK}.")
+        kind = "CRD" if holder is None else holder.kind
+        if holder is not None and wish_of(holder.object) == WEBHOOK:
+            return RulesUsage(is_used=False, reason="Pending", message=f"spec.conversion of the {kind} is not written yet.")
+        return RulesUsage(is_used=False, reason="NotRequested", message=f"The {kind} does not have the annotation {STRATEGY}: {WEBHOOK}.")

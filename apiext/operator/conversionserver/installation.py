@@ -1,23 +1,23 @@
-"""Keeps spec.conversion of the CRDs that ask for it, while this replica is the leader."""
+"""Keeps spec.conversion of the CRDs and XRDs that ask for it, while this replica is the leader."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.workqueue import WorkQueue
-from apiext.operator.api_clients import CRDS, ApiClient, ApiError, Json
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.conversionserver.cluster_objects import WEBHOOK, wish_of
 from apiext.operator.conversionserver.webhook_target import changed_conversion
 from apiext.operator.host_definitions import amend
 
 if TYPE_CHECKING:
     from apiext.operator.ca_bundle import CABundleSource
-    from apiext.operator.conversionserver.cluster_objects import ClusterObjects
+    from apiext.operator.conversionserver.cluster_objects import ClusterDefinitions, ConversionHolder
     from apiext.operator.conversionserver.conversions import Conversions
     from apiext.operator.conversionserver.webhook_target import WebhookTarget
     from apiext.operator.reporting.event_recorder import EventRecorder
@@ -64,7 +64,7 @@ class Installation:
         self,
         host: ApiClient,
         target: WebhookTarget,
-        crds: ClusterObjects,
+        definitions: ClusterDefinitions,
         conversions: Conversions,
         *,
         source: CABundleSource,
@@ -74,7 +74,8 @@ class Installation:
         """Create the session of a leader. Without `needs_bundle` others write the CA bundle, or the system's authorities are trusted."""
         self._host = host
         self._target = target
-        self._crds = crds
+        self._definitions = definitions
+        self._crds = definitions.crds
         self._conversions = conversions
         self._source = source
         self._recorder = recorder
@@ -128,51 +129,59 @@ class Installation:
         Raises:
             ApiError: the cluster does not answer, or refuses the write.
         """
-        crd = self._crds.get(name)
-        if crd is None:
+        holder = self._definitions.holder(name)
+        if holder is None:
             self._limit.forget(name)
             return None
-        await self._report_problem(crd)
-        if self._patch(crd) is not None:
+        await self._report_problem(holder)
+        if self._patch(holder.object, holder.crds) is not None:
+            name = holder.object["metadata"]["name"]
             if seconds := self._limit.wait(name):
-                await self._recorder.record(crd, "ConversionContested", _CONTESTED, warning=True)
+                await self._recorder.record(holder.object, "ConversionContested", _CONTESTED, warning=True)
                 return seconds
-            found = await self._host.find(f"{CRDS}/{name}")
+            found = await self._host.find(f"{holder.collection}/{name}")
             if found is not None:
-                await self._write(found)
+                await self._write(found, holder)
         self._report_distribution()
         return None
 
-    async def _write(self, crd: Json) -> None:
-        before = (crd["spec"].get("conversion") or {}).get("strategy")
-        changed = await amend(self._host, crd, self._patch_of_spec, manager=COMPONENT)
-        if changed is None or changed is crd:
+    async def _write(self, found: Json, holder: ConversionHolder) -> None:
+        def change(current: Json) -> Json | None:
+            patch = self._patch(current, holder.crds)
+            if patch is None:
+                return None
+            # an XRD may not name the strategy None
+            return {"spec": {"conversion": None if holder.kind == "XRD" and patch.get("strategy") == "None" else patch}}
+
+        changed = await amend(self._host, found, change, manager=COMPONENT, collection=holder.collection)
+        if changed is None or changed is found:
             return
-        name, after = crd["metadata"]["name"], changed["spec"]["conversion"]["strategy"]
+        name, before, after = found["metadata"]["name"], _strategy(found), _strategy(changed)
         self._limit.note(name)
         _LOG.info("spec.conversion written", crd=name, before=before, after=after)
         if before != after:
             await self._recorder.record(changed, "ConversionStrategyChanged", f"spec.conversion.strategy was {before} and is now {after}.")
 
-    def _patch_of_spec(self, crd: Json) -> Json | None:
-        patch = self._patch(crd)
-        return None if patch is None else {"spec": {"conversion": patch}}
+    def _patch(self, found: Json, crds: Sequence[str]) -> Json | None:
+        """Return the patch of spec.conversion of a CRD or XRD, None if it is as it should be for these CRDs."""
+        return changed_conversion(found, self._target, self._bundle, usable=all(map(self._is_usable, crds)))
 
-    def _patch(self, crd: Json) -> Json | None:
-        compiled = self._conversions.get(crd["metadata"]["name"])
-        return changed_conversion(crd, self._target, self._bundle, usable=compiled is not None and not compiled.problem)
-
-    async def _report_problem(self, crd: Json) -> None:
-        """Record an event about a CRD that asks for a conversion without valid rules."""
-        name = crd["metadata"]["name"]
+    def _is_usable(self, name: str) -> bool:
         compiled = self._conversions.get(name)
-        if wish_of(crd) != WEBHOOK or (compiled is not None and not compiled.problem):
-            return
-        if compiled is not None:
-            await self._recorder.record(crd, "ConversionRulesInvalid", f"Conversion {name}: {compiled.problem}", warning=True)
-        elif not self._conversions.has_object(name):
-            state = "Its objects cannot be read in other versions." if self._target.is_called_by(crd["spec"]["conversion"]) else ""
-            await self._recorder.record(crd, "ConversionMissing", f"There is no Conversion {name}. {state}".rstrip(), warning=True)
+        return compiled is not None and not compiled.problem
+
+    async def _report_problem(self, holder: ConversionHolder) -> None:
+        """Record an event about a CRD or XRD that asks for a conversion without valid rules."""
+        found = holder.object
+        for name in holder.crds if wish_of(found) == WEBHOOK else ():
+            compiled = self._conversions.get(name)
+            if self._is_usable(name):
+                continue
+            if compiled is not None:
+                await self._recorder.record(found, "ConversionRulesInvalid", f"Conversion {name}: {compiled.problem}", warning=True)
+            elif not self._conversions.has_object(name):
+                state = "Its objects cannot be read in other versions." if self._target.is_called_by(found["spec"]["conversion"]) else ""
+                await self._recorder.record(found, "ConversionMissing", f"There is no Conversion {name}. {state}".rstrip(), warning=True)
 
     def _report_distribution(self) -> None:
         """Mark the CA bundle as distributed when all CRDs that call this webhook have it."""
@@ -182,4 +191,8 @@ class Installation:
         self._source.mark_distributed(self._bundle)
 
     def _lacks_bundle(self, crd: Json) -> bool:
-        return self._target.is_called_by(crd["spec"]["conversion"]) and self._patch(crd) is not None
+        return self._target.is_called_by(crd["spec"]["conversion"]) and self._patch(crd, [crd["metadata"]["name"]]) is not None
+
+
+def _strategy(found: Json) -> str:
+    return str((found["spec"].get("conversion") or {}).get("strategy") or "None")

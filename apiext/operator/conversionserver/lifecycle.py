@@ -16,7 +16,15 @@ from apiext.base.webhook.clientcmd.kubeconfig import KubeconfigError
 from apiext.base.webhook.reflector import Reflector
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError, endpoint_of
 from apiext.operator.ca_bundle import CABundleFile, CABundleSource
-from apiext.operator.conversionserver.cluster_objects import ClusterObjects, conversion_summary, crd_summary
+from apiext.operator.conversionserver.cluster_objects import (
+    CRD_OF_XRDS,
+    XRDS,
+    ClusterDefinitions,
+    ClusterObjects,
+    conversion_summary,
+    crd_summary,
+    xrd_summary,
+)
 from apiext.operator.conversionserver.cluster_writer import CONVERSIONS, ClusterWriter, ConversionStatusWriter
 from apiext.operator.conversionserver.conversions import Conversions, compile_conversion
 from apiext.operator.conversionserver.installation import COMPONENT, Installation
@@ -27,6 +35,7 @@ from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.serving_certificate.secret import ServingSecret
 from apiext.resources.conversion.metrics import ConversionStats
 from apiext.resources.conversion.rules.model import PLURAL
+from apiext.resources.definitions.composite_definition import crd_names
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
 from apiext.server.loop_errors import ignore_closed_connections
@@ -87,6 +96,9 @@ class _ConversionServer:
         stack.push_async_callback(host.close)
         self._identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
         self._crds = ClusterObjects(self._on_change, crd_summary)
+        self._definitions = ClusterDefinitions(self._crds, ClusterObjects(self._on_xrd_change, xrd_summary))
+        self._has_xrds = asyncio.Event()
+        """Set once the cluster has the CRD of XRDs."""
         self._objects = ClusterObjects(self._on_change, conversion_summary)
         self._conversions = Conversions(self._crds, self._objects, lambda name: host.find(f"{CRDS}/{name}"), compile_conversion)
         self._queue = WorkQueue(
@@ -108,8 +120,8 @@ class _ConversionServer:
         tls = None if options.certificate is None else tls_of_files(options.certificate, options.min_tls_version, self._stack)
         async with asyncio.TaskGroup() as tasks:
             for collection, objects in ((CRDS, self._crds), (CONVERSIONS, self._objects)):
-                reflector = Reflector(self._host.client, collection, objects, reduce=objects.reduce, max_pause=_FOLLOW_RETRY_SECONDS)
-                tasks.create_task(reflector.run())
+                tasks.create_task(self._follow(collection, objects))
+            tasks.create_task(self._follow_xrds())
             tasks.create_task(self._queue.run())
             tasks.create_task(self._lead())
             if tls is None and options.secret is not None:
@@ -117,6 +129,13 @@ class _ConversionServer:
             if tls is not None:
                 self._listen(listener, tls)
             started({"address": url_of(listener), "webhook": str(options.target), "cluster": self._host.url})
+
+    async def _follow(self, collection: str, objects: ClusterObjects) -> None:
+        await Reflector(self._host.client, collection, objects, reduce=objects.reduce, max_pause=_FOLLOW_RETRY_SECONDS).run()
+
+    async def _follow_xrds(self) -> None:
+        await self._has_xrds.wait()
+        await self._follow(XRDS, self._definitions.xrds)
 
     def _listen(self, listener: socket.socket, tls: DynamicTLS) -> None:
         followed = [("customresourcedefinitions", self._crds), (PLURAL, self._objects)]
@@ -153,13 +172,13 @@ class _ConversionServer:
         installation = Installation(
             self._host,
             options.target,
-            self._crds,
+            self._definitions,
             self._conversions,
             source=self._ca_bundle_source(),
             recorder=EventRecorder(self._host, instance=self._identity, component=COMPONENT),
             needs_bundle=bool(options.secret or options.ca_file),
         )
-        statuses = ConversionStatusWriter(self._host, options.target, self._crds, self._conversions)
+        statuses = ConversionStatusWriter(self._host, options.target, self._definitions, self._conversions)
         self._writer = ClusterWriter(installation, statuses, self._objects)
         try:
             await self._writer.run()
@@ -173,7 +192,14 @@ class _ConversionServer:
         return CABundleFile(options.ca_file) if options.ca_file else CABundleSource()
 
     def _on_change(self, name: str) -> None:
+        if name == CRD_OF_XRDS:
+            self._has_xrds.set()
         self._queue.add(name)
+
+    def _on_xrd_change(self, name: str) -> None:
+        xrd = self._definitions.xrds.get(name)
+        for crd in crd_names(xrd) if xrd is not None else ():
+            self._queue.add(crd)
 
     async def _sync(self, name: str) -> None:
         """Compile the rules of a CRD, then check what the leader writes about it. Raises ApiError."""

@@ -85,12 +85,12 @@ class EventRecorder:
 
 
 def reference(found: Json) -> Json:
-    """Return an ObjectReference to a definition or an APIService; objects of a list have no kind."""
+    """Return an ObjectReference to an object. CRDs and APIServices of a list have no kind."""
     definition = "names" in found.get("spec", {})
     group, kind = ("apiextensions.k8s.io", "CustomResourceDefinition") if definition else ("apiregistration.k8s.io", "APIService")
     metadata = found["metadata"]
     fields = {name: metadata[name] for name in ("name", "uid", "resourceVersion") if name in metadata}
-    return {"apiVersion": f"{group}/v1", "kind": kind, **fields}
+    return {"apiVersion": found.get("apiVersion", f"{group}/v1"), "kind": found.get("kind", kind), **fields}
 
 
 def _event(about: Json, reason: str, message: str, reporter: Mapping[str, str], *, warning: bool) -> Json:

@@ -5,7 +5,14 @@ import json
 from typing import Any, Final
 
 from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
-from apiext.operator.conversionserver.cluster_objects import STRATEGY, ClusterObjects, conversion_summary, crd_summary
+from apiext.operator.conversionserver.cluster_objects import (
+    STRATEGY,
+    ClusterDefinitions,
+    ClusterObjects,
+    conversion_summary,
+    crd_summary,
+    xrd_summary,
+)
 from apiext.operator.conversionserver.conversions import Compile, Conversions, MadeConverter
 from apiext.operator.conversionserver.webhook_target import WebhookTarget
 from apiext.operator.names import NamespacedName
@@ -14,6 +21,7 @@ from apiext.resources.conversion.interface import ConversionError
 Json = dict[str, Any]
 GROUP: Final = "example.com"
 NAME: Final = f"widgets.{GROUP}"
+CLAIM: Final = f"gadgets.{GROUP}"
 TARGET: Final = WebhookTarget(service=NamespacedName("apiext-system", "apiext-conversions"))
 NOBODY: Final = NamespacedName("", "")
 
@@ -44,6 +52,23 @@ def crd(wish: str | None = None, *, conversion: Json | None = None, generation: 
     return {"metadata": metadata, "spec": {**spec, "conversion": conversion or {"strategy": "None"}}}
 
 
+def owned(found: Json) -> Json:
+    """Return a CRD as one that Crossplane makes of the XRD of the same name as NAME."""
+    owner = {"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition", "name": NAME, "controller": True}
+    return {**found, "metadata": {**found["metadata"], "ownerReferences": [owner]}}
+
+
+def xrd(wish: str | None = None, *, conversion: Json | None = None) -> Json:
+    """Return the XRD of NAME and CLAIM."""
+    annotations = {} if wish is None else {STRATEGY: wish}
+    metadata = {"name": NAME, "uid": "xrd-uid", "generation": 1, "resourceVersion": "1", "annotations": annotations}
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec: Json = {"group": GROUP, "names": names, "claimNames": {"plural": "gadgets", "kind": "Gadget"}, "versions": []}
+    if conversion is not None:
+        spec["conversion"] = conversion
+    return {"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition", "metadata": metadata, "spec": spec}
+
+
 def conversion(generation: int = 1, *, uid: str = "conversion-uid", name: str = NAME) -> Json:
     """Return the Conversion object of a CRD."""
     metadata = {"name": name, "uid": uid, "generation": generation, "resourceVersion": "1"}
@@ -67,6 +92,8 @@ class Followed:
         self.full: dict[str, Json] = {}
         self.changes: list[str] = []
         self.crds = ClusterObjects(self.changes.append, crd_summary)
+        self.xrds = ClusterObjects(lambda _name: None, xrd_summary)
+        self.definitions = ClusterDefinitions(self.crds, self.xrds)
         self.objects = ClusterObjects(self.changes.append, conversion_summary)
         self.conversions = Conversions(self.crds, self.objects, self.read, compile)
 

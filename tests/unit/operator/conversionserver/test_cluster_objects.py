@@ -1,7 +1,7 @@
 """The followed CRDs and Conversion objects."""
 
-from apiext.operator.conversionserver.cluster_objects import ClusterObjects, conversion_summary, crd_summary, wish_of
-from tests.unit.operator.conversionserver.parts import NAME, conversion, crd
+from apiext.operator.conversionserver.cluster_objects import WEBHOOK, ClusterObjects, conversion_summary, crd_summary, wish_of, xrd_summary
+from tests.unit.operator.conversionserver.parts import CLAIM, NAME, Followed, conversion, crd, owned, xrd
 
 
 def test_reports_changes() -> None:
@@ -45,3 +45,20 @@ def test_a_crd_without_annotations_wishes_nothing() -> None:
     del bare["metadata"]["annotations"]
 
     assert (wish_of(bare), wish_of(crd())) == ("", "")
+
+
+def test_an_xrd_holds_the_conversion_of_its_crds() -> None:
+    """Take the conversion of a CRD that Crossplane makes from its XRD, once that is known."""
+    followed = Followed()
+    made = owned(crd())
+    followed.crds.changed(made)
+    assert crd_summary(crd_summary(made)) == crd_summary(made)
+    assert followed.definitions.holder(NAME) is None
+
+    found = xrd(WEBHOOK)
+    followed.xrds.changed(found)
+    holder = followed.definitions.holder(NAME)
+    assert holder is not None
+    assert (holder.kind, holder.crds, wish_of(holder.object)) == ("XRD", [NAME, CLAIM], WEBHOOK)
+    assert xrd_summary(xrd_summary(found)) == xrd_summary(found)
+    assert followed.definitions.holder("nobody") is None

@@ -61,7 +61,7 @@ async def test_writes_statuses() -> None:
     rules["metadata"] |= {"generation": 1}
     followed.objects.changed(rules)
     installation = NoInstallation()
-    backend = ConversionStatusWriter(host, TARGET, followed.crds, followed.conversions)
+    backend = ConversionStatusWriter(host, TARGET, followed.definitions, followed.conversions)
     writer = ClusterWriter(cast("Installation", installation), backend, followed.objects)
 
     running = asyncio.create_task(writer.run())
@@ -86,7 +86,7 @@ async def test_writes_statuses() -> None:
 async def test_ignores_deleted_objects() -> None:
     """Ignore that an object is gone, and report other failures."""
     host, followed = Host({}), Followed()
-    writer = ConversionStatusWriter(host, TARGET, followed.crds, followed.conversions)
+    writer = ConversionStatusWriter(host, TARGET, followed.definitions, followed.conversions)
     host.error = ApiError("not found", code=404)
     await writer.write_status(NAME, {})
     host.error = ApiError("not now", code=500)
@@ -97,7 +97,7 @@ async def test_ignores_deleted_objects() -> None:
 async def test_usage() -> None:
     """Say whether spec.conversion of the CRD calls the webhook, and why not."""
     followed = Followed()
-    writer = ConversionStatusWriter(Host({}), TARGET, followed.crds, followed.conversions)
+    writer = ConversionStatusWriter(Host({}), TARGET, followed.definitions, followed.conversions)
 
     def reason() -> tuple[bool, str]:
         usage = writer.usage(NAME)

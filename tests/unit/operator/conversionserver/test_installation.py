@@ -11,12 +11,13 @@ from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError
 from apiext.operator.ca_bundle import CABundleSource
-from apiext.operator.conversionserver.cluster_objects import WEBHOOK
+from apiext.operator.conversionserver.cluster_objects import WEBHOOK, XRDS
 from apiext.operator.conversionserver.conversions import MadeConverter
 from apiext.operator.conversionserver.installation import MAX_WRITES, Installation
 from apiext.operator.reporting.event_recorder import EventRecorder
 from tests.support.event_loop import until
 from tests.unit.operator.conversionserver.parts import (
+    CLAIM,
     NAME,
     TARGET,
     Followed,
@@ -25,7 +26,9 @@ from tests.unit.operator.conversionserver.parts import (
     ca_bundle,
     conversion,
     crd,
+    owned,
     webhook_conversion,
+    xrd,
 )
 
 EVENTS = "/api/v1/namespaces/default/events"
@@ -33,6 +36,9 @@ EVENTS = "/api/v1/namespaces/default/events"
 
 class Host(ApiClient):
     """A host that stores CRDs, passes them on, and notes events."""
+
+    kind = "CustomResourceDefinition"
+    """The kind that events are about."""
 
     def __init__(self, followed: Followed) -> None:
         super().__init__(Endpoint(url="http://memory", context=None))
@@ -61,7 +67,7 @@ class Host(ApiClient):
         """Note an event."""
         assert path == EVENTS
         self.events.append((body["reason"], body["message"]))
-        assert body["involvedObject"]["kind"] == "CustomResourceDefinition"
+        assert body["involvedObject"]["kind"] == self.kind
         assert body["reportingComponent"] == "apiext-conversions"
         return body
 
@@ -101,7 +107,9 @@ def merged(before: Any, patch: Any) -> Any:
 async def installing(followed: Followed, source: CABundleSource, host: Host, *, needs_bundle: bool = True) -> AsyncIterator[Installation]:
     """Run a leader's session."""
     recorder = EventRecorder(host, instance="me", component="apiext-conversions")
-    session = Installation(host, TARGET, followed.crds, followed.conversions, source=source, recorder=recorder, needs_bundle=needs_bundle)
+    session = Installation(
+        host, TARGET, followed.definitions, followed.conversions, source=source, recorder=recorder, needs_bundle=needs_bundle
+    )
     followed.crds.synced.set()
     running = asyncio.create_task(session.run())
     try:
@@ -244,3 +252,58 @@ async def test_gives_the_strategy_none_back(source: Source) -> None:
 
     async with installing(followed, source, host):
         await until(lambda: host.conversion == {"strategy": "None"})
+
+
+class CrossplaneHost(Host):
+    """A host on which Crossplane copies spec.conversion of an XRD to its CRDs."""
+
+    kind = "CompositeResourceDefinition"
+
+    def __init__(self, followed: Followed, xrd: Json) -> None:
+        super().__init__(followed)
+        self.xrd = xrd
+        followed.xrds.changed(xrd)
+
+    async def find(self, path: str) -> Json | None:
+        """Return the XRD."""
+        assert path == f"{XRDS}/{NAME}"
+        return self.xrd
+
+    async def patch(self, path: str, body: Json) -> Json:
+        """Change the XRD, and its CRDs."""
+        self.paths.append(path)
+        self.xrd = merged(self.xrd, body)
+        self.followed.xrds.changed(self.xrd)
+        for name in (NAME, CLAIM):
+            found = self.followed.full[name]
+            made = self.xrd["spec"].get("conversion") or {"strategy": "None"}
+            await self.followed.put({**found, "spec": {**found["spec"], "conversion": made}})
+        return self.xrd
+
+
+async def test_changes_the_xrd(source: Source) -> None:
+    """Set spec.conversion of an XRD once both of its CRDs have rules: Crossplane takes back a change of its CRDs."""
+    followed = Followed()
+    host = CrossplaneHost(followed, xrd(WEBHOOK))
+    await followed.put(owned(crd()), owned(crd(name=CLAIM)), conversion())
+
+    async with installing(followed, source, host) as session:
+        await until(lambda: ("ConversionMissing", f"There is no Conversion {CLAIM}.") in host.events)
+        assert host.paths == []
+
+        await followed.put(conversion(name=CLAIM))
+        session.on_change(CLAIM)
+        await until(lambda: host.conversion == ours("one"))
+        assert host.paths == [f"{XRDS}/{NAME}?fieldManager=apiext-conversions"]
+        await until(lambda: source.distributed == ["one"])
+
+
+async def test_gives_the_conversion_of_an_xrd_back(source: Source) -> None:
+    """Remove spec.conversion where an XRD asks for none: an XRD may not name the strategy None."""
+    followed = Followed()
+    host = CrossplaneHost(followed, xrd("none", conversion=ours("one")))
+    await followed.put(owned(crd(conversion=ours("one"))), owned(crd(name=CLAIM, conversion=ours("one"))), conversion())
+
+    async with installing(followed, source, host):
+        await until(lambda: host.conversion == {"strategy": "None"})
+    assert "conversion" not in host.xrd["spec"]
