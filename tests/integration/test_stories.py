@@ -34,6 +34,14 @@ def test_rename_a_field(tmp_path: Path) -> None:
     assert "spec.hostname" in printed
 
 
+def test_change_a_version_of_a_crossplane_xrd(tmp_path: Path) -> None:
+    """See the loss in the CRDs of the composite resource and of the claim, and that the rules prevent it."""
+    printed = _tell("Change a version of a Crossplane XRD", ROOT, tmp_path)
+
+    assert "BREAKING: 2 CRDs" in printed
+    assert "databases and xdatabases of platform.example.com" in printed
+
+
 def test_plan_in_a_pull_request(tmp_path: Path) -> None:
     """See in a new repository which field objects lose."""
     assert "spec.budget" in _tell("Plan in a pull request", tmp_path, tmp_path)
