@@ -43,20 +43,24 @@ def manifest(name: str) -> str:
         UnavailableManifestError: there is no Go toolchain, or the proxy does not give the module.
     """
     operator = OPERATORS[name]
-    try:
-        go = golang.toolchain(MODULE, cache_folder(), lambda text: print(text, file=sys.stderr))
-    except golang.BuildError as error:
-        raise UnavailableManifestError(str(error)) from error
-    place = _downloaded(go, operator.module) / operator.path
+    place = module_folder(operator.module) / operator.path
     if place.is_file():
         return place.read_text()
     kustomized = subprocess.run([binaries.binary("kubectl"), "kustomize", place], capture_output=True, text=True, check=True)
     return kustomized.stdout
 
 
-def _downloaded(go: str | Path, module: str) -> Path:
-    """Return the folder of a module in the cache of Go."""
-    command = [go, "mod", "download", "-json", module]
+def module_folder(module: str) -> Path:
+    """Return the folder of a module and version in the cache of Go; download it at first.
+
+    Raises:
+        UnavailableManifestError: there is no Go toolchain, or the proxy does not give the module.
+    """
+    try:
+        go = golang.toolchain(MODULE, cache_folder(), lambda text: print(text, file=sys.stderr))
+    except golang.BuildError as error:
+        raise UnavailableManifestError(str(error)) from error
+    command: list[str | Path] = [go, "mod", "download", "-json", module]
     try:
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_SECONDS)

@@ -53,7 +53,7 @@ async def mutated_pair(crd: Json, label: str, group_prefix: str, rng: random.Ran
         old, new = (changed, base) if is_back else (base, changed)
         if not await _is_accepted(base, changed, refused, is_back=is_back):
             continue
-        objects = _applied(await create_definition(canonical(old)), old, rng)
+        objects = applied_bodies(await create_definition(canonical(old)), old, rng)
         if objects:
             name = f"{label} {crd['metadata']['name']}: {'back from ' if is_back else ''}{'; '.join(notes)}"
             return ReleasePair(name, old, new, objects, tuple(refused))
@@ -116,23 +116,24 @@ def _objects(crd: Json, version: Json, rng: random.Random, count: int) -> list[J
     ]
 
 
-def _applied(definition: Definition, crd: Json, rng: random.Random) -> tuple[AppliedBodies, ...]:
+def applied_bodies(definition: Definition, crd: Json, rng: random.Random) -> tuple[AppliedBodies, ...]:
     """Return objects that a server most likely accepts, in any served version."""
     judged = CompiledDefinition(definition)
+    namespace = {"namespace": "default"} if definition.namespaced else {}
     served = [version for version in crd["spec"]["versions"] if version["served"]]
     found: list[AppliedBodies] = []
     for _ in range(OBJECTS):
         version = rng.choice(served)
         for made in _objects(crd, version, rng, _ATTEMPTS):
-            made["metadata"] |= {"name": "o0", "namespace": "default"}
-            body = _valid_body(judged, version, made, rng)
+            made["metadata"] |= {"name": "o0"} | namespace
+            body = valid_body(judged, version, made, rng)
             if body is not None:
                 found.append(body)
                 break
     return tuple(found)
 
 
-def _valid_body(judged: CompiledDefinition, version: Json, made: Json, rng: random.Random) -> AppliedBodies | None:
+def valid_body(judged: CompiledDefinition, version: Json, made: Json, rng: random.Random) -> AppliedBodies | None:
     """Return what managers apply for a generated object, None if a create of it is invalid."""
     chosen = judged.version(version["name"])
     has_status = chosen.has("status")

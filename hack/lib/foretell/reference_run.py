@@ -65,6 +65,7 @@ class ReferenceRun:
         self.new_crd = _marked(pair.new)
         spec = pair.old["spec"]
         self._group, self._plural = spec["group"], spec["names"]["plural"]
+        self._is_namespaced = spec["scope"] == "Namespaced"
         self._one = f"{DEFINITIONS}/{pair.old['metadata']['name']}"
         self.live: Json = {}
         """The old definition as the reference has it."""
@@ -81,7 +82,8 @@ class ReferenceRun:
 
     def path(self, version: str, name: str = "", subresource: str = "", query: str = "", *, namespace: str = "default") -> str:
         """Return the path of an object, or of all objects."""
-        parts = (f"/apis/{self._group}/{version}/namespaces/{namespace}/{self._plural}", name, subresource)
+        folder = f"namespaces/{namespace}/" if self._is_namespaced else ""
+        parts = (f"/apis/{self._group}/{version}/{folder}{self._plural}", name, subresource)
         return "/".join(filter(None, parts)) + query
 
     def create(self) -> None:
@@ -192,7 +194,8 @@ class ReferenceRun:
         until(is_done, patience=_PATIENCE)
 
     def _key(self, name: str) -> bytes:
-        return f"{self.plane.etcd_prefix}/{self._group}/{self._plural}/default/{name}".encode()
+        folder = "default/" if self._is_namespaced else ""
+        return f"{self.plane.etcd_prefix}/{self._group}/{self._plural}/{folder}{name}".encode()
 
     def _stored(self, name: str) -> bytes:
         """Return the bytes of an object in etcd."""
@@ -221,4 +224,5 @@ def _moved(versions: list[Json], kept: list[str]) -> list[Json]:
 
 
 def _copied(name: str, live: Json) -> Json:
-    return live | {"metadata": {"name": f"{name}-copy", "namespace": "default"}}
+    kept = {member: value for member, value in live["metadata"].items() if member == "namespace"}
+    return live | {"metadata": {"name": f"{name}-copy"} | kept}

@@ -21,16 +21,17 @@ class AppliedBodies:
 
     def manifest(self, crd: Json, name: str, place: int) -> Json:
         """Return what a manager applies."""
+        namespace = {"namespace": "default"} if crd["spec"]["scope"] == "Namespaced" else {}
         return {
             "apiVersion": f"{crd['spec']['group']}/{self.version}",
             "kind": crd["spec"]["names"]["kind"],
-            "metadata": {"name": name, "namespace": "default"} | self.metadata,
+            "metadata": {"name": name} | namespace | self.metadata,
         } | self.bodies[place]
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasePair:
-    """A change of a definition whose objects are in the namespace default. Both have the same name."""
+    """A change of a definition whose objects are in the namespace default, if in any. Both have the same name."""
 
     name: str
     """What changes, and how to get the same pair again."""
