@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
     from jsonschema import ValidationError
 
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_NOT_OF_JSON: Final = frozenset({"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"})
+"""Tags of texts that look like a date, and of the text "=", which PyYAML knows and does not construct."""
 
 
 class ConfigurationError(ValueError):
@@ -41,12 +42,13 @@ def parse_configuration(data: bytes, schema: Mapping[str, Any]) -> dict[str, Any
 
 
 def json_loader() -> type[Any]:
-    """Return PyYAML's safe loader, changed to read timestamps as strings: JSON has no timestamps."""
+    """Return PyYAML's safe loader, changed to read timestamps and "=" as strings, as JSON has them."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     resolvers = {
-        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP] for first, known in base.yaml_implicit_resolvers.items()
+        first: [(tag, pattern) for tag, pattern in known if tag not in _NOT_OF_JSON]
+        for first, known in base.yaml_implicit_resolvers.items()
     }
     return type("_Loader", (base,), {"yaml_implicit_resolvers": resolvers})
 

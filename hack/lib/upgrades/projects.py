@@ -63,7 +63,7 @@ _ROWS: Final = (
     ("prometheus-operator", _PROMETHEUS, "v0.72.0", "v0.79.2"),
     ("argo-rollouts", _ROLLOUTS, "v1.6.6", "v1.7.2"),
     ("argo-rollouts", _ROLLOUTS, "v1.7.2", "v1.8.0"),
-    ("cloudnative-pg", _POSTGRES, "v1.20.6", "v1.25.0"),
+    ("cloudnative-pg", _POSTGRES, "v1.24.1", "v1.25.0"),
     ("metallb", _METALLB, "v0.13.12", "v0.14.9"),
 )
 UPGRADES: Final = tuple(
