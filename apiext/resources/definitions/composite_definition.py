@@ -100,38 +100,105 @@ def crd_names(xrd: Object) -> list[str]:
     return [xrd["metadata"]["name"], *([f"{claim['plural']}.{spec['group']}"] if claim else ())]
 
 
-def composite_patch(name: str, spec: Object) -> Object:
-    """Return the merge patch of an XRD after which Crossplane makes a CRD with the versions and the conversion of a CRD's spec.
+def refused_changes(old: Object, new: Object) -> list[str]:
+    """Return why a CRD of Crossplane cannot become another one of its name: what the API server refuses of the XRD, or Crossplane.
 
-    Other fields of the spec are not written: they are immutable in XRDs, or Crossplane's. The versions lack the fields of the XRD that
-    Crossplane replaces in this CRD.
+    Both are in canonical form.
     """
-    conversion = spec.get("conversion")
+    before, after = composite_owner(old["metadata"]), composite_owner(new["metadata"])
+    if not before:
+        return []
+    if before != after:
+        return [f"the CRD is of the XRD {before}: Crossplane takes back what others change, and deletes it with the XRD"]
+    changed, scope = [], _scope_of(new["spec"])
+    if old["spec"]["names"] != new["spec"]["names"]:
+        changed.append(f"{'claimNames' if _is_claim(old['spec']) else 'names'}: Invalid value")
+    if scope != _scope_of(old["spec"]):
+        changed.append(f'scope: Invalid value: "{scope}"')
+    return [f"kube-apiserver refuses the XRD {after}: spec.{problem}: Value is immutable" for problem in changed]
+
+
+def _is_claim(spec: Object) -> bool:
+    """Report whether the spec of a CRD is that of a claim."""
+    return _CLAIM in (spec["names"].get("categories") or ())[-1:]
+
+
+def _scope_of(spec: Object) -> str:
+    """Return the scope that the XRD of a CRD has."""
+    return str(spec["scope"]) if all(_has_crossplane(_properties(_spec_schema(version))) for version in spec["versions"]) else _LEGACY
+
+
+def _has_crossplane(fields: Object) -> bool:
+    """Report whether Crossplane's fields of a composite resource are in spec.crossplane, not beside it."""
+    return "resourceRefs" in _properties(fields.get("crossplane") or {})
+
+
+def composite_patch(name: str, crds: Sequence[Object]) -> Object:
+    """Return the merge patch of an XRD after which Crossplane makes these CRDs of it.
+
+    Other fields of the XRD are not written: they are immutable, or no CRD shows them. The versions lack the fields that Crossplane
+    replaces in all these CRDs.
+    """
+    specs = [crd["spec"] for crd in crds]
+    versions = {version["name"]: _given_version(version, is_claim=_is_claim(specs[0])) for version in specs[0]["versions"]}
+    for spec in specs[1:]:
+        for version in spec["versions"]:
+            if version["name"] in versions:
+                given = _given_version(version, is_claim=_is_claim(spec))
+                own = _spec_schema(versions[version["name"]])
+                own["properties"] = {**_spec_schema(given)["properties"], **own["properties"]}
+    conversion = specs[0].get("conversion")
+    metadata = {member: crds[0]["metadata"][member] for member in ("labels", "annotations") if crds[0]["metadata"].get(member)}
+    policies: Object = {}
+    for spec in specs:
+        policies |= _given_policies(spec)
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": KIND,
         "metadata": {"name": name},
         "spec": {
-            "versions": [_given_version(version, is_claim=spec["names"]["categories"][-1] == _CLAIM) for version in spec["versions"]],
+            "versions": [*versions.values()],
             # an XRD of v1 may not name the strategy None
             "conversion": conversion if conversion and conversion["strategy"] == "Webhook" else None,
+            **policies,
+            **({"metadata": metadata} if metadata else {}),
         },
     }
 
 
+def _given_policies(spec: Object) -> Object:
+    """Return the policies of an XRD, which are defaults in the schemas of its CRDs."""
+    fields = _properties(_spec_schema(spec["versions"][0]))
+    policies = (
+        ("defaultCompositeDeletePolicy", fields.get("compositeDeletePolicy") if _is_claim(spec) else None),
+        ("defaultCompositionUpdatePolicy", None if _is_claim(spec) else _composite_part(fields).get("compositionUpdatePolicy")),
+    )
+    return {name: schema["default"] for name, schema in policies if schema and "default" in schema}
+
+
+def _spec_schema(version: Object) -> Object:
+    """Return the schema of spec of a version."""
+    return _object(_properties(_schema(version)).get("spec"), "properties.spec")
+
+
+def _composite_part(fields: Object) -> Object:
+    """Return the fields of the spec of a composite resource among which are those of Crossplane."""
+    return _properties(fields["crossplane"]) if _has_crossplane(fields) else fields
+
+
 def _given_version(version: Object, *, is_claim: bool) -> Object:
     """Return a version of a CRD as an XRD has it: without what Crossplane adds."""
-    schema = version["schema"]["openAPIV3Schema"]
-    properties, spec = schema["properties"], schema["properties"]["spec"]
-    is_modern = "resourceRefs" in _properties(_properties(spec).get("crossplane") or {})
-    scope = "Cluster" if is_modern and not is_claim else _LEGACY
+    schema, spec = _schema(version), _spec_schema(version)
+    properties = _properties(schema)
+    status, metadata = (_object(properties.get(name), name) for name in ("status", "metadata"))
+    scope = "Cluster" if _has_crossplane(_properties(spec)) and not is_claim else _LEGACY
     added = _claim_fields("") if is_claim else _composite_fields(scope, "")
     parts = {
         "spec": spec | {"properties": _without(_properties(spec), added)},
-        "status": properties["status"] | {"properties": _without(_properties(properties["status"]), _status_fields(scope))},
+        "status": status | {"properties": _without(_properties(status), _status_fields(scope))},
     }
-    if _properties(properties["metadata"])["name"]["maxLength"] != _MAX_NAME_LENGTH:
-        parts["metadata"] = properties["metadata"]
+    if _object(_properties(metadata).get("name"), "metadata.name").get("maxLength") not in (None, _MAX_NAME_LENGTH):
+        parts["metadata"] = metadata
     columns, last = version.get("additionalPrinterColumns") or [], _claim_columns() if is_claim else _composite_columns(scope)
     if [column["name"] for column in columns[-len(last) :]] == [column["name"] for column in last]:
         columns = columns[: -len(last)]

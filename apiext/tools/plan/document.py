@@ -76,7 +76,7 @@ def _versions(report: VersionsReport) -> Object:
 
 
 def _step(step: PlanStep) -> Object:
-    return members_of(step, without="state resource api_version owner") | {"check": step.check or None, "manifest": step.written}
+    return members_of(step, without="state resource api_version owner patch") | {"check": step.check or None, "manifest": step.written}
 
 
 def _way_back(way: WayBack) -> Object:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from apiext.resources.definitions.composite_definition import composite_patch
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -101,13 +99,13 @@ class PlanStep:
     """The apiVersion that the step removes from managedFields."""
     owner: str = ""
     """The XRD of which Crossplane makes the definition, of steps that change the definition."""
+    patch: Object | None = None
+    """The merge patch of that XRD; None if a person applies the XRD of the release."""
 
     @property
     def written(self) -> Object | None:
-        """Return what a person applies: the manifest, or a patch of the XRD. None if there is nothing, or if it is the whole XRD."""
-        if not self.owner or self.manifest is None:
-            return self.manifest
-        return composite_patch(self.owner, self.manifest["spec"]) if self.commands else None
+        """Return what the commands write."""
+        return self.patch if self.owner else self.manifest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.gvk import GroupKind
 from apiext.resources.comparison.definition_comparison import compare_definitions
-from apiext.resources.definitions.composite_definition import composite_owner
+from apiext.resources.definitions.composite_definition import refused_changes
 from apiext.resources.evaluation.definition_creation import (
     DefinitionRefusedError,
     have_same_spec,
@@ -18,13 +18,13 @@ from apiext.resources.evaluation.definition_creation import (
     update_definition,
 )
 from apiext.tools.plan import stages, verdict
+from apiext.tools.plan.composites import composite_notes, with_patches
 from apiext.tools.plan.definition_planner import DefinitionPlanner
 from apiext.tools.plan.plan import DefinitionPlan, Need, PlanStep, ReleasePlan, Safety, State, StepKind
 from apiext.tools.plan.step_chain import kubectl_target
 from apiext.tools.plan.step_finder import StoredFacts, find_steps
 from apiext.tools.plan.version_report import report_versions
 from apiext.tools.releases.manifest_source import ManifestSource
-from apiext.tools.reports.texts import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +86,7 @@ async def make_plan(
     plans = [await planner.plan(name) for name in sorted(names | set(missing if options.removes else ()))]
     conflicts = planner.name_conflicts()
     plans = [_with_conflict(one, conflicts[one.name]) if one.name in conflicts else one for one in plans]
-    notes = [*old.remarks, *new.remarks, *_remarks(objects, old, new), *_composite_notes(new)]
+    notes = [*old.remarks, *new.remarks, *_remarks(objects, old, new), *composite_notes(new)]
     notes += [_remaining(one) for one in plans if one.state is State.UNCHANGED and one.steps]
     notes += [
         f"{name}: the old definition is left out, since kube-apiserver refuses it: {old.refused[name][0]}" for name in sorted(old.refused)
@@ -100,7 +100,7 @@ async def make_plan(
         new=new.origin,
         objects=objects.origin if objects is not None else "",
         stored=stored.origin if stored is not None else "",
-        definitions=tuple(plans),
+        definitions=tuple(with_patches(plans, old, new)),
         notes=tuple(notes),
     )
 
@@ -126,7 +126,7 @@ class _Planner:
             return await self._removed(name)
         rules = self._old.conversions.get(name), self._new.conversions.get(name)
         is_live, objects, stored, options = self._old.is_live, self._objects, self._stored, self._options
-        if old is None or _spec(rules[0]) != _spec(rules[1]) or not have_same_spec(old.object["spec"], new.object["spec"]):
+        if old is None or _spec(rules[0]) != _spec(rules[1]) or not _are_same(old.object, new.object):
             return await DefinitionPlanner(old, new, is_live=is_live, objects=objects, stored=stored, options=options, rules=rules).plan()
         found = self._unchanged(old, new)
         if objects is None or not found.steps:
@@ -201,6 +201,11 @@ def _with_conflict(plan: DefinitionPlan, conflict: str) -> DefinitionPlan:
     return replace(plan, verdict=Safety.BREAKING, breaks=(conflict, *plan.breaks))
 
 
+def _are_same(old: Object, new: Object) -> bool:
+    """Report whether a definition stays as it is."""
+    return have_same_spec(old["spec"], new["spec"]) and not refused_changes(old, new)
+
+
 def _spec(conversion: Object | None) -> Any:
     return None if conversion is None else conversion.get("spec")
 
@@ -261,15 +266,6 @@ def _remarks(objects: ObjectSource | None, *releases: Release) -> list[str]:
         *objects.remarks,
         *([f"not judged, since neither release has a definition of their kind: {', '.join(others)}"] if others else []),
     ]
-
-
-def _composite_notes(release: Release) -> list[str]:
-    """Return a note about each XRD: Crossplane takes back a change of its CRDs."""
-    made: dict[str, list[str]] = {}
-    for name, definition in release.definitions.items():
-        if owner := composite_owner(definition.head["metadata"]):
-            made.setdefault(owner, []).append(name)
-    return [f"Crossplane makes {listed(names)} of the XRD {owner}: change the XRD" for owner, names in made.items()]
 
 
 def _remaining(plan: DefinitionPlan) -> str:

@@ -204,24 +204,40 @@ def _definitions(parts: list[_Part], files: dict[str, str], prefix: str) -> Iter
     if any(step.kind is StepKind.DELETE for step in parts[0].steps):
         yield from (f"{command} --ignore-not-found" for step in parts[0].steps for command in step.commands)
         return
-    if len({tuple(step.kind for step in part.steps) for part in parts}) > 1:
-        names = " and ".join(part.name for part in parts)
-        problem = f"{names} change with one XRD and need different steps: take them by hand, as the plan shows"
-        yield f"echo {shlex.quote(problem)} >&2; exit 1"
-        return
     for place, part in enumerate(parts):
         yield from _position(part, _variable(place))
-    for number in range(1, len(parts[0].steps) + 1):
-        for place, part in enumerate(parts):
-            yield from _numbered(part, number, _variable(place), files, prefix)
+    for taken in _rounds([part.steps for part in parts]):
+        writes = True
+        for place, number in taken:
+            yield from _numbered(parts[place], number, _variable(place), files, prefix, writes=writes)
+            writes = not parts[place].steps[number - 1].owner
+
+
+def _rounds(ways: list[tuple[PlanStep, ...]]) -> Iterator[list[tuple[int, int]]]:
+    """Yield the steps that definitions take before the next ones, each as the place of the definition and the number of its step.
+
+    Definitions take steps of one kind together, once none of them has other ones before.
+    """
+    done = [0] * len(ways)
+    while any(number < len(way) for number, way in zip(done, ways, strict=True)):
+        rest = [[step.kind for step in way[number:]] for number, way in zip(done, ways, strict=True)]
+        heads = [kinds[0] for kinds in rest if kinds]
+        kind = next((kind for kind in heads if all(kind not in kinds or kinds[0] is kind for kinds in rest)), heads[0])
+        places = [place for place, kinds in enumerate(rest) if kinds and kinds[0] is kind]
+        for place in places:
+            done[place] += 1
+        yield [(place, done[place]) for place in places]
 
 
 def _variable(place: int) -> str:
     return f"first{place or ''}"
 
 
-def _numbered(part: _Part, number: int, first: str, files: dict[str, str], prefix: str) -> Iterator[str]:
-    """Yield the lines of a step. The shell variable `first` has the number of the first one that is not done."""
+def _numbered(part: _Part, number: int, first: str, files: dict[str, str], prefix: str, *, writes: bool) -> Iterator[str]:
+    """Yield the lines of a step. The shell variable `first` has the number of the first one that is not done.
+
+    Without `writes` they only wait: a step before has patched the XRD.
+    """
     step = part.steps[number - 1]
     title = printable(summary.step_title(number, step))
     yield f"\n# {title}"
@@ -231,7 +247,10 @@ def _numbered(part: _Part, number: int, first: str, files: dict[str, str], prefi
     condition = f'[ "${first}" -le {number} ]' + (' && [ "$LATER" = yes ]' if step.need is Need.LATER else "")
     yield f"if {condition}; then"
     yield f"  echo {shlex.quote(f'{part.name}: {title}')}"
-    yield from _step(part.name, number, step, files, prefix)
+    if writes:
+        yield from _step(part.name, number, step, files, prefix)
+    if step.check:
+        yield f"  await {shlex.quote(step.check)}"
     yield "fi"
 
 
@@ -250,7 +269,7 @@ def _position(part: _Part, first: str) -> Iterator[str]:
 
 def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix: str) -> Iterator[str]:
     if not step.commands:
-        yield "  # deploy it here, unless something else does; then wait"
+        yield "  # do this here, unless something else does it; then wait"
     elif step.kind is StepKind.REAPPLY:
         yield f"  forget_managers {shlex.quote(step.api_version)} {step.resource}"
     elif step.written is None:
@@ -265,8 +284,6 @@ def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix:
             file = f"{prefix}-{name}-{number}-{step.kind}.yaml"
             files[file] = text
             yield f"  {arguments} <{file}"
-    if step.check:
-        yield f"  await {shlex.quote(step.check)}"
 
 
 def yaml_of(manifest: Object) -> str:

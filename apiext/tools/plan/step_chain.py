@@ -54,17 +54,19 @@ class StepChain:
         name = before.name
         manifest = manifest_of(wanted if kind is StepKind.APPLY else {"metadata": {"name": name}, "spec": wanted["spec"]}, before)
         self.current = after
+        owner = composite_owner(wanted["metadata"])
+        is_taken_over = owner != composite_owner(before.head["metadata"])
         state = stages.state_of(_whole(after)["spec"])
         self._add(
             kind,
             need,
-            title,
+            f"Apply the XRD {owner}, which takes over {name}" if is_taken_over else title,
             reason,
-            (f"kubectl patch {kubectl_target(wanted)} --type=merge --patch-file FILE",),
+            () if is_taken_over else (f"kubectl patch {kubectl_target(wanted)} --type=merge --patch-file FILE",),
             check=state_check(name, state),
             check_text=f"the versions (served/storage) and the conversion of {name} are: {state}",
             manifest=manifest,
-            owner=composite_owner(wanted["metadata"]),
+            owner=owner,
         )
 
     def create(self, new: Definition) -> None:
@@ -74,7 +76,7 @@ class StepChain:
         self._add(
             StepKind.APPLY,
             Need.REQUIRED,
-            f"Create {f'the XRD {owner}, of which Crossplane makes ' if owner else ''}{new.name}",
+            f"Apply the XRD {owner}, of which Crossplane makes {new.name}" if owner else f"Create {new.name}",
             "it does not exist yet",
             () if owner else ("kubectl create -f FILE",),
             check=f"kubectl wait --for=condition=Established --timeout=60s crd/{new.name}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from apiext.resources.definitions.composite_definition import refused_changes
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, have_same_spec, validate_update
 from apiext.tools.plan import stages, webhooks
 from apiext.tools.plan.plan import Need, PlanStep, StepKind
@@ -148,6 +149,8 @@ class _Search:
     def run(self) -> FoundSteps:
         """Find the steps."""
         refusals = tuple(validate_update(self.old, self.new))
+        if problems := refused_changes(self.old.object, self.wanted):
+            return FoundSteps((), refusals, tuple(problems), (), None, ((), ""), None, tuple(self.chain.stored))
         chain, finally_stored = self.chain, tuple(self.chain.stored)
         reached: Definition | None = None
         cautions: list[str] = []

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +15,18 @@ from apiext.resources.definitions.composite_definition import (
     composite_patch,
     crd_names,
     is_composite_definition,
+    refused_changes,
 )
 from apiext.resources.evaluation.definition_creation import complete_draft
 from hack.lib import crossplane
+from hack.lib.differential.pair import Pair, Step
+from tests.differential.helpers.differences import compared
+from tests.support.builders.composites import xrd, xrd_version
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first run compiles the program
 
 Json = dict[str, Any]
+XRDS: Final = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions"
 CASES: Final = Path(__file__).parents[1] / "cases" / "composite_definitions.yaml"
 
 
@@ -64,15 +70,60 @@ def test_makes_the_crds_of_crossplane() -> None:
     xrds = [obj for obj in documents if is_composite_definition(obj)]
     assert len(xrds) > 20
 
-    for xrd, expected in zip(xrds, theirs([stored(xrd, crd_of_xrds) for xrd in xrds]), strict=True):
-        found, name = ours(xrd), xrd["metadata"]["name"]
+    for given, expected in zip(xrds, theirs([stored(one, crd_of_xrds) for one in xrds]), strict=True):
+        found, name = ours(given), given["metadata"]["name"]
         crds = [normal(crd) for crd in found["crds"] or ()]
         assert crds == [normal(crd) for crd in expected["crds"] or ()], name
         assert expected["error"].endswith(found["error"].rpartition(": ")[2]), name
         assert bool(found["error"]) == bool(expected["error"])
-        for index, crd in enumerate(crds):
+        for crd in crds:
             assert composite_owner(crd["metadata"]) == name
-            assert crd["metadata"]["name"] in crd_names(xrd)
-            versions = composite_patch(name, crd["spec"])["spec"]["versions"]
-            patched = composite_crds({**xrd, "spec": xrd["spec"] | {"versions": versions}})
-            assert normal(patched[index]) == crd
+            assert crd["metadata"]["name"] in crd_names(given)
+        for crd in crds:
+            patch = composite_patch(name, [crd, *(one for one in crds if one is not crd)])["spec"]
+            spec = {field: value for field, value in (given["spec"] | patch).items() if value is not None}
+            assert [normal(one) for one in composite_crds({**given, "spec": spec})] == crds
+
+
+@pytest.fixture(scope="module")
+def served(pair: Pair) -> Iterator[Pair]:
+    """Serve XRDs on both servers."""
+    with pair.served(crossplane.crd_of_xrds()):
+        yield pair
+
+
+def _names(**changes: Any) -> Json:
+    return {"names": {"kind": "XServer", "plural": "xservers"} | changes}
+
+
+@pytest.mark.parametrize(
+    "change,refused",
+    [
+        (_names(shortNames=["xs"]), ["spec.names"]),
+        (_names(categories=["all"]), ["spec.names"]),
+        (_names(kind="XHost"), ["spec.names"]),
+        ({"claimNames": {"kind": "Server", "plural": "servers", "shortNames": ["s"]}}, ["spec.claimNames"]),
+        ({"claimNames": None}, []),
+        ({"claimNames": None, "scope": "Cluster"}, ["spec.scope"]),
+        ({"claimNames": None, "scope": "Namespaced"}, ["spec.scope"]),
+        ({"defaultCompositeDeletePolicy": "Foreground"}, []),
+        ({"versions": [xrd_version("v1", "b")]}, []),
+    ],
+)
+def test_foretells_which_changes_are_refused(served: Pair, change: Json, refused: list[str]) -> None:
+    """Name the fields of an XRD that kube-apiserver does not let change, as its CRDs show them."""
+    old = xrd(xrd_version("v1", "a"), claim=True)
+    new = {**old, "spec": {name: value for name, value in (old["spec"] | change).items() if value is not None}}
+    path = f"{XRDS}/{old['metadata']['name']}"
+    compared(served, [Step("POST", XRDS, old)])
+    try:
+        update = Step("PUT", path, {**new, "metadata": new["metadata"] | {"resourceVersion": f"{{rv:{path}}}"}})
+        answer = served.reference.ask(update)
+        causes = [(cause["field"], cause["message"]) for cause in answer.body.get("details", {}).get("causes", ())]
+        assert (answer.code, [field for field, _ in causes]) == ((422, refused) if refused else (200, []))
+        assert answer.code == served.ours.ask(update).code
+    finally:
+        compared(served, [Step("DELETE", path)])
+    before, after = ({crd["metadata"]["name"]: normal(crd) for crd in composite_crds(one)} for one in (old, new))
+    ours = [problem for name in before if name in after for problem in refused_changes(before[name], after[name])]
+    assert [problem.partition(": ")[2] for problem in ours] == [": ".join(cause) for cause in causes]

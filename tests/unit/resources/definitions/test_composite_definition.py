@@ -46,13 +46,29 @@ def test_the_referenceable_version_is_stored() -> None:
 
 
 def test_a_patch_of_the_xrd_leads_to_the_crd() -> None:
-    """Return the patch that changes both CRDs as one of them should be."""
+    """Return the patch that changes both CRDs as they should be, also where one lacks a field that Crossplane replaces in it."""
     before = xrd(xrd_version("v1", "a"), claim=True)
-    after = xrd(xrd_version("v1", "a", referenceable=False), xrd_version("v2", "b"), claim=True)
-    for crd in composite_crds(after):
-        patch = composite_patch("xservers.example.com", crd["spec"])
-        assert (patch["metadata"], patch["spec"]["conversion"]) == ({"name": "xservers.example.com"}, None)
-        assert composite_crds({**before, "spec": before["spec"] | {"versions": patch["spec"]["versions"]}}) == composite_crds(after)
+    after = xrd(xrd_version("v1", "a", referenceable=False), xrd_version("v2", "b", "claimRef", "compositeDeletePolicy"), claim=True)
+    metadata = {"labels": {"tier": "gold"}, "annotations": {"team": "data"}}
+    after["spec"] |= {"metadata": metadata, "defaultCompositeDeletePolicy": "Foreground", "defaultCompositionUpdatePolicy": "Manual"}
+    crds = composite_crds(after)
+    for ordered in (crds, crds[::-1]):
+        patch = composite_patch("xservers.example.com", ordered)
+        assert (patch["metadata"], patch["spec"].pop("conversion")) == ({"name": "xservers.example.com"}, None)
+        assert composite_crds({**before, "spec": before["spec"] | patch["spec"]}) == crds
+    assert composite_patch("xservers.example.com", crds[:1])["spec"].keys().isdisjoint({"defaultCompositeDeletePolicy", "names"})
+
+
+def test_a_patch_takes_crds_of_other_makers() -> None:
+    """Return the versions of a CRD without the fields and columns that Crossplane adds now."""
+    [crd] = composite_crds(xrd(xrd_version("v1", "a")))
+    [version] = crd["spec"]["versions"]
+    del crd["spec"]["names"]["categories"], version["additionalPrinterColumns"]
+    version["schema"]["openAPIV3Schema"]["properties"] = {"spec": {"type": "object"}, "metadata": {"type": "object"}}
+
+    [given] = composite_patch("xservers.example.com", [crd])["spec"]["versions"]
+    properties = given["schema"]["openAPIV3Schema"]["properties"]
+    assert properties == {"spec": {"type": "object", "properties": {}}, "status": {"properties": {}}}
 
 
 def test_names_what_crossplane_leaves_out() -> None:

@@ -4,11 +4,15 @@ import asyncio
 import json
 import re
 import subprocess
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final
 
+import pytest
+
+from apiext.resources.definitions.composite_definition import composite_crds
 from apiext.tools.plan.document import document_of
-from apiext.tools.plan.plan import Safety, StepKind
+from apiext.tools.plan.plan import Safety, State, StepKind
 from apiext.tools.plan.script import script_of
 from apiext.tools.releases.crd_files import release_of_files
 from apiext.tools.releases.interface import Release
@@ -65,13 +69,79 @@ def test_the_script_takes_each_step_for_all_crds() -> None:
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
-def test_different_steps_are_for_people() -> None:
-    """Stop a script whose CRDs need different steps."""
+def test_the_script_takes_steps_of_one_crd_in_their_order() -> None:
+    """Store the objects of the only CRD that needs it before the change of both; each change patches the XRD once."""
     plan = plan_of(OLD, NEW)
     one, other = plan.definitions
-    plan = replace(plan, definitions=(one, replace(other, steps=other.steps[1:])))
+    kept = tuple(step for step in other.steps if step.owner)
+    assert len(kept) < len(other.steps)
+    script = script_of(replace(plan, definitions=(one, replace(other, steps=kept)))).text
+    taken = re.findall(r"^  echo '(\S+): \d+\. (\w+ \w+)", script, re.MULTILINE)
 
-    assert "need different steps: take them by hand" in script_of(plan).text
+    assert script.count("  patch_xrd xservers.example.com <<") == len(kept)
+    assert [name for name, title in taken] == [name for step in one.steps for name in (NAMES if step.owner else NAMES[:1])]
+    assert [title for name, title in taken if name == NAMES[0]] == [" ".join(step.title.split()[:2]) for step in one.steps]
+
+
+def test_a_patch_has_what_only_the_other_crd_shows() -> None:
+    """Keep the fields of the XRD that Crossplane replaces in one of its CRDs, in each step, also where the other CRD has none."""
+    before = xrd(xrd_version("v1", "a", "claimRef", "compositeDeletePolicy"), claim=True)
+    after = deepcopy(before)
+    fields = after["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["claimRef"] = {"type": "string", "description": "changed"}
+    plan = plan_of(released(before), released(after))
+
+    assert [one.state for one in plan.definitions] == [State.CHANGED, State.UNCHANGED]
+    [step] = plan.definitions[0].steps
+    assert step.written is not None
+    patched = after["spec"] | {"versions": step.written["spec"]["versions"]}
+    assert composite_crds({**after, "spec": patched}) == composite_crds(after)
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"names": {"kind": "XServer", "plural": "xservers", "shortNames": ["xs"]}}, "refuses the XRD xservers.example.com: spec.names: "),
+        ({"scope": "Cluster"}, 'refuses the XRD xservers.example.com: spec.scope: Invalid value: "Cluster"'),
+    ],
+)
+def test_what_an_xrd_cannot_change_breaks(change: dict[str, Any], problem: str) -> None:
+    """Break, without steps, where the API server refuses the XRD."""
+    old = xrd(xrd_version("v1", "a"))
+    plan = plan_of(released(old), released({**old, "spec": old["spec"] | change}))
+
+    assert [(one.verdict, one.steps) for one in plan.definitions] == [(Safety.BREAKING, ())]
+    assert problem in plan.definitions[0].breaks[0]
+
+
+def test_an_xrd_leaves_its_crds_to_no_other() -> None:
+    """Break where another XRD has the same claim, although its CRD is the same, and where a CRD replaces an XRD."""
+    other = xrd(xrd_version("v1", "a"), claim=True)
+    other["metadata"]["name"], other["spec"]["names"] = "yservers.example.com", {"kind": "YServer", "plural": "yservers"}
+    old = released(xrd(xrd_version("v1", "a"), claim=True))
+    plain = old.definitions["servers.example.com"].object
+    del plain["metadata"]["ownerReferences"]
+
+    for new in (released(other), released(plain)):
+        [claim] = [one for one in plan_of(old, new).definitions if one.name == "servers.example.com"]
+        assert claim.breaks == (
+            "the CRD is of the XRD xservers.example.com: Crossplane takes back what others change, and deletes it with the XRD",
+        )
+
+
+def test_an_xrd_takes_over_a_crd() -> None:
+    """Let a person apply the XRD, which does not exist before; on the way back the CRD stays Crossplane's."""
+    new = released(xrd(xrd_version("v1", "b")))
+    plain = released(xrd(xrd_version("v1", "a"))).definitions["xservers.example.com"].object
+    del plain["metadata"]["ownerReferences"]
+    plan = plan_of(released(plain), new)
+    [step] = plan.definitions[0].steps
+
+    assert step.title == "Apply the XRD xservers.example.com, which takes over xservers.example.com"
+    assert (step.commands, step.written) == ((), None)
+    assert "do this here" in script_of(plan).text
+    assert plan.definitions[0].way_back is not None
+    assert "Crossplane takes back" in plan.definitions[0].way_back.breaks[0]
 
 
 def test_a_new_xrd_is_created_by_a_person() -> None:
