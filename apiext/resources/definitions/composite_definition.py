@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_DNS, uuid5
 
 from apiext.base.meta.encoding import json_values
+from apiext.resources.definitions.composite_validation import (
+    FIELDS,
+    LEGACY,
+    VERSION_FIELDS,
+    list_of,
+    object_of,
+    validate_composite_definition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +32,7 @@ XRDS: Final = f"{PLURAL}.v1.{GROUP}"
 """The argument of kubectl that names XRDs, in the version that all releases of Crossplane serve."""
 _DEFAULT_SCOPES: Final = {f"{GROUP}/v1": "LegacyCluster", f"{GROUP}/v2": "Namespaced"}
 """By apiVersion."""
-_LEGACY: Final = "LegacyCluster"
-_CRD_SCOPES: Final = {_LEGACY: "Cluster", "Cluster": "Cluster", "Namespaced": "Namespaced"}
+_CRD_SCOPES: Final = {LEGACY: "Cluster", "Cluster": "Cluster", "Namespaced": "Namespaced"}
 _COMPOSITE: Final = "composite"
 _CLAIM: Final = "claim"
 _MAX_NAME_LENGTH: Final = 63
@@ -38,8 +45,8 @@ _ROOT_FIELDS: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
 def is_composite_definition(obj: Object) -> bool:
-    """Report whether an object with an apiVersion and a kind is an XRD, in whatever version."""
-    return obj["kind"] == KIND and str(obj["apiVersion"]).startswith(f"{GROUP}/")
+    """Report whether an object is an XRD, in whatever version."""
+    return obj.get("kind") == KIND and str(obj.get("apiVersion")).startswith(f"{GROUP}/")
 
 
 def composite_crds(xrd: Object) -> list[Object]:
@@ -52,36 +59,39 @@ def composite_crds(xrd: Object) -> list[Object]:
     """
     if xrd["apiVersion"] not in _DEFAULT_SCOPES:
         raise ValueError(f"apiVersion is {xrd['apiVersion']!r}, expected {' or '.join(_DEFAULT_SCOPES)}")
-    spec = _object(xrd.get("spec"), "spec")
+    if problems := validate_composite_definition(xrd):
+        raise ValueError("; ".join(problems))
+    spec = object_of(xrd.get("spec"), "spec")
     scope = _DEFAULT_SCOPES[xrd["apiVersion"]] if spec.get("scope") is None else spec["scope"]
-    if not isinstance(scope, str) or scope not in _CRD_SCOPES:
-        raise ValueError(f"spec.scope: Unsupported value: {scope!r}: supported values: {', '.join(_CRD_SCOPES)}")
-    names = _object(spec.get("names"), "spec.names")
+    names = object_of(spec.get("names"), "spec.names")
     fields = _composite_fields(scope, spec.get("defaultCompositionUpdatePolicy") or "Automatic")
     versions = [_version(each, fields, _status_fields(scope), _composite_columns(scope)) for each in _versions(spec)]
-    crds = [_crd(xrd, _object(xrd.get("metadata"), "metadata").get("name"), _CRD_SCOPES[scope], _named(names, _COMPOSITE), versions)]
+    crds = [_crd(xrd, object_of(xrd.get("metadata"), "metadata").get("name"), _CRD_SCOPES[scope], _named(names, _COMPOSITE), versions)]
     if spec.get("claimNames") is not None:
-        claim = _claim_names(xrd, scope, names)
+        claim = _claim_names(spec["claimNames"], names)
         fields = _claim_fields(spec.get("defaultCompositeDeletePolicy") or "Background")
-        versions = [_version(each, fields, _status_fields(_LEGACY), _claim_columns()) for each in _versions(spec)]
-        crds.append(_crd(xrd, f"{claim.get('plural')}.{spec.get('group')}", "Namespaced", _named(claim, _CLAIM), versions))
+        versions = [_version(each, fields, _status_fields(LEGACY), _claim_columns()) for each in _versions(spec)]
+        crds.append(_crd(xrd, f"{claim['plural']}.{spec['group']}", "Namespaced", _named(claim, _CLAIM), versions))
     return [json_values.copy(crd) for crd in crds]
 
 
 def ignored_parts(xrd: Object) -> Iterator[str]:
-    """Yield the parts of the schemas of an XRD that Crossplane leaves out, such as "version v1: spec.anyOf". It has CRDs."""
-    for version in _versions(_object(xrd.get("spec"), "spec")):
+    """Yield the parts of an XRD that Crossplane leaves out: "spec.names2", or "version v1: spec.anyOf" of a schema. It has CRDs."""
+    spec = object_of(xrd.get("spec"), "spec")
+    yield from (f"spec.{name}" for name in spec if name not in FIELDS)
+    for version in _versions(spec):
         schema = _schema(version)
         head = f"version {version.get('name')}: "
+        yield from (head + name for name in version if name not in VERSION_FIELDS)
         properties = _properties(schema)
         for keyword in schema:
             if keyword == "required":
-                yield from (f"{head}required {name}" for name in _list(schema[keyword], keyword) if name not in _ROOT_FIELDS[:-1])
+                yield from (f"{head}required {name}" for name in list_of(schema[keyword], keyword) if name not in _ROOT_FIELDS[:-1])
             elif keyword not in (*_ROOT_KEYWORDS, "properties", "type"):
                 yield head + keyword
         yield from (head + name for name in properties if name not in _ROOT_FIELDS)
         for name, kept in (("spec", _SPEC_KEYWORDS), ("status", _STATUS_KEYWORDS)):
-            given = _object(properties.get(name), f"properties.{name}")
+            given = object_of(properties.get(name), f"properties.{name}")
             yield from (f"{head}{name}.{keyword}" for keyword in given if keyword not in (*kept, "properties", "type"))
 
 
@@ -91,6 +101,13 @@ def composite_owner(metadata: Object) -> str:
         if owner.get("controller") and owner.get("kind") == KIND and str(owner.get("apiVersion")).startswith(f"{GROUP}/"):
             return str(owner["name"])
     return ""
+
+
+def without_owner(crd: Object) -> Object:
+    """Return a CRD as a server without Crossplane has it: without an XRD as its owner."""
+    if not composite_owner(crd["metadata"]):
+        return crd
+    return {**crd, "metadata": {name: value for name, value in crd["metadata"].items() if name != "ownerReferences"}}
 
 
 def crd_names(xrd: Object) -> list[str]:
@@ -125,7 +142,7 @@ def _is_claim(spec: Object) -> bool:
 
 def _scope_of(spec: Object) -> str:
     """Return the scope that the XRD of a CRD has."""
-    return str(spec["scope"]) if all(_has_crossplane(_properties(_spec_schema(version))) for version in spec["versions"]) else _LEGACY
+    return str(spec["scope"]) if all(_has_crossplane(_properties(_spec_schema(version))) for version in spec["versions"]) else LEGACY
 
 
 def _has_crossplane(fields: Object) -> bool:
@@ -178,7 +195,7 @@ def _given_policies(spec: Object) -> Object:
 
 def _spec_schema(version: Object) -> Object:
     """Return the schema of spec of a version."""
-    return _object(_properties(_schema(version)).get("spec"), "properties.spec")
+    return object_of(_properties(_schema(version)).get("spec"), "properties.spec")
 
 
 def _composite_part(fields: Object) -> Object:
@@ -190,14 +207,14 @@ def _given_version(version: Object, *, is_claim: bool) -> Object:
     """Return a version of a CRD as an XRD has it: without what Crossplane adds."""
     schema, spec = _schema(version), _spec_schema(version)
     properties = _properties(schema)
-    status, metadata = (_object(properties.get(name), name) for name in ("status", "metadata"))
-    scope = "Cluster" if _has_crossplane(_properties(spec)) and not is_claim else _LEGACY
+    status, metadata = (object_of(properties.get(name), name) for name in ("status", "metadata"))
+    scope = "Cluster" if _has_crossplane(_properties(spec)) and not is_claim else LEGACY
     added = _claim_fields("") if is_claim else _composite_fields(scope, "")
     parts = {
         "spec": spec | {"properties": _without(_properties(spec), added)},
         "status": status | {"properties": _without(_properties(status), _status_fields(scope))},
     }
-    if _object(_properties(metadata).get("name"), "metadata.name").get("maxLength") not in (None, _MAX_NAME_LENGTH):
+    if object_of(_properties(metadata).get("name"), "metadata.name").get("maxLength") not in (None, _MAX_NAME_LENGTH):
         parts["metadata"] = metadata
     columns, last = version.get("additionalPrinterColumns") or [], _claim_columns() if is_claim else _composite_columns(scope)
     if [column["name"] for column in columns[-len(last) :]] == [column["name"] for column in last]:
@@ -217,8 +234,8 @@ def _without(properties: Object, added: Object) -> Object:
 
 
 def _crd(xrd: Object, name: Any, scope: str, names: Object, versions: Sequence[Object]) -> Object:
-    metadata, spec = _object(xrd.get("metadata"), "metadata"), xrd["spec"]
-    given = _object(spec.get("metadata"), "spec.metadata")
+    metadata, spec = object_of(xrd.get("metadata"), "metadata"), xrd["spec"]
+    given = object_of(spec.get("metadata"), "spec.metadata")
     owner = {
         "apiVersion": f"{GROUP}/v1",
         "kind": KIND,
@@ -232,8 +249,8 @@ def _crd(xrd: Object, name: Any, scope: str, names: Object, versions: Sequence[O
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": name,
-            "labels": {**_object(metadata.get("labels"), "metadata.labels"), **_object(given.get("labels"), "spec.metadata.labels")},
-            "annotations": _object(given.get("annotations"), "spec.metadata.annotations"),
+            "labels": {**object_of(metadata.get("labels"), "metadata.labels"), **object_of(given.get("labels"), "spec.metadata.labels")},
+            "annotations": object_of(given.get("annotations"), "spec.metadata.annotations"),
             "ownerReferences": [owner],
         },
         "spec": {
@@ -247,15 +264,10 @@ def _crd(xrd: Object, name: Any, scope: str, names: Object, versions: Sequence[O
 
 
 def _named(names: Object, category: str) -> Object:
-    return {**names, "categories": [*_list(names.get("categories"), "categories"), category]}
+    return {**names, "categories": [*list_of(names.get("categories"), "categories"), category]}
 
 
-def _claim_names(xrd: Object, scope: str, names: Object) -> Object:
-    claim = _object(xrd["spec"]["claimNames"], "spec.claimNames")
-    if not xrd["apiVersion"].endswith("/v1"):
-        raise ValueError(f"spec: Invalid value: Claims aren't supported in {xrd['apiVersion']}")
-    if scope != _LEGACY:
-        raise ValueError("spec: Invalid value: Only LegacyCluster composite resources can offer claims")
+def _claim_names(claim: Object, names: Object) -> Object:
     for member in ("kind", "plural", "singular", "listKind"):
         if claim.get(member) and claim[member] == names.get(member):
             raise ValueError(f'invalid resource claim names: "{claim[member]}" conflicts with composite resource name')
@@ -263,33 +275,33 @@ def _claim_names(xrd: Object, scope: str, names: Object) -> Object:
 
 
 def _versions(spec: Object) -> list[Object]:
-    return [_object(each, "spec.versions[*]") for each in _list(spec.get("versions"), "spec.versions")]
+    return [object_of(each, "spec.versions[*]") for each in list_of(spec.get("versions"), "spec.versions")]
 
 
 def _schema(version: Object) -> Object:
     name = version.get("name")
     if version.get("schema") is None:
         raise ValueError(f"version {name}: custom resource validation cannot be nil")
-    schema = _object(version["schema"], f"version {name}: schema").get("openAPIV3Schema")
+    schema = object_of(version["schema"], f"version {name}: schema").get("openAPIV3Schema")
     if schema is None:
         raise ValueError(f"version {name}: cannot parse validation schema")
-    return _object(schema, f"version {name}: schema.openAPIV3Schema")
+    return object_of(schema, f"version {name}: schema.openAPIV3Schema")
 
 
 def _version(version: Object, spec_fields: Object, status_fields: Object, columns: Sequence[Object]) -> Object:
     schema = _schema(version)
     properties = _properties(schema)
-    name = _object(_properties(_object(properties.get("metadata"), "properties.metadata")).get("name"), "properties.metadata.name")
+    name = object_of(_properties(object_of(properties.get("metadata"), "properties.metadata")).get("name"), "properties.metadata.name")
     length = name.get("maxLength")
     if length is not None and type(length) is not int:
         raise ValueError("properties.metadata.name.maxLength: expected an integer")
     longest = _MAX_NAME_LENGTH if length is None else min(length, _MAX_NAME_LENGTH)
-    scale = _object(version.get("subresources"), "subresources").get("scale")
+    scale = object_of(version.get("subresources"), "subresources").get("scale")
     return {
         **{key: version[key] for key in ("name", "deprecated", "deprecationWarning") if key in version},
         "served": version.get("served", False),
         "storage": version.get("referenceable", False),
-        "additionalPrinterColumns": [*_list(version.get("additionalPrinterColumns"), "additionalPrinterColumns"), *columns],
+        "additionalPrinterColumns": [*list_of(version.get("additionalPrinterColumns"), "additionalPrinterColumns"), *columns],
         "subresources": {"status": {}, **({"scale": scale} if scale is not None else {})},
         "schema": {
             "openAPIV3Schema": {
@@ -309,7 +321,7 @@ def _version(version: Object, spec_fields: Object, status_fields: Object, column
 
 
 def _part(properties: Object, name: str, keywords: Sequence[str], added: Object) -> Object:
-    given = _object(properties.get(name), f"properties.{name}")
+    given = object_of(properties.get(name), f"properties.{name}")
     return {**_picked(given, keywords), "type": "object", "properties": {**_properties(given), **added}}
 
 
@@ -318,21 +330,7 @@ def _picked(schema: Object, keywords: Sequence[str]) -> Object:
 
 
 def _properties(schema: Object) -> Object:
-    return _object(schema.get("properties"), "properties")
-
-
-def _object(value: Any, path: str) -> Object:
-    """Return an object, an empty one for none. Raise ValueError."""
-    if not isinstance(value, dict | None):
-        raise ValueError(f"{path}: expected an object")  # noqa: TRY004
-    return value or {}
-
-
-def _list(value: Any, path: str) -> Sequence[Any]:
-    """Return a list, an empty one for none. Raise ValueError."""
-    if not isinstance(value, list | None):
-        raise ValueError(f"{path}: expected a list")  # noqa: TRY004
-    return value or ()
+    return object_of(schema.get("properties"), "properties")
 
 
 _STRING: Final[Object] = {"type": "string"}
@@ -379,7 +377,7 @@ def _composite_fields(scope: str, update_policy: str) -> Object:
             "x-kubernetes-list-type": "atomic",
         },
     }
-    if scope != _LEGACY:
+    if scope != LEGACY:
         return {"crossplane": _made(fields) | {"description": "Configures how Crossplane will reconcile this composite resource"}}
     secret = _made(_strings("name", "namespace"), "name", "namespace")
     return fields | {"claimRef": _made(_strings(*_CLAIM_REFERENCE), *_CLAIM_REFERENCE), "writeConnectionSecretToRef": secret}
@@ -405,7 +403,7 @@ def _status_fields(scope: str) -> Object:
             "x-kubernetes-list-map-keys": ["type"],
         }
     }
-    if scope != _LEGACY:
+    if scope != LEGACY:
         return fields
     return fields | {
         "connectionDetails": _made({"lastPublishedTime": _TIME}),
@@ -423,7 +421,7 @@ _AGE: Final = _column("AGE", ".metadata.creationTimestamp", "date")
 
 
 def _composite_columns(scope: str) -> list[Object]:
-    place = ".spec" if scope == _LEGACY else ".spec.crossplane"
+    place = ".spec" if scope == LEGACY else ".spec.crossplane"
     composition = _column("COMPOSITION", f"{place}.compositionRef.name")
     revision = _column("COMPOSITIONREVISION", f"{place}.compositionRevisionRef.name", priority=1)
     return [_SYNCED, _READY, composition, revision, _AGE]

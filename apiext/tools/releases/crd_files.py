@@ -47,8 +47,8 @@ async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Releas
     conversions: dict[str, Object] = {}
     for file in files:
         conversions |= conversions_of_file(file)
-        for manifest in _crds(file, remarks):
-            name = _name(manifest)
+        for manifest in crds_of_file(file, remarks):
+            name = str(manifest.object["metadata"]["name"])
             if _is_patch(manifest.object):
                 patches[name] = manifest
             else:
@@ -59,7 +59,7 @@ async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Releas
         if name in found:
             remarks.append(f"{manifest.place}: left out: a patch of {name}, which has no versions")
         else:
-            found[name] = manifest, _draft(manifest, remarks)
+            found |= {str(one.object["metadata"]["name"]): (one, _draft(one, remarks)) for one in _made_of(manifest, remarks)}
     release = await create_release(origin, [draft for _, draft in found.values()], remarks=remarks)
     return replace(release, conversions=conversions) if conversions else release
 
@@ -78,27 +78,43 @@ async def create_release(origin: str, drafts: Iterable[Object], *, remarks: Sequ
     return Release(origin, definitions, refused, drafts=kept, remarks=remarks)
 
 
-def _crds(file: ManifestFile, remarks: list[str]) -> Iterator[Manifest]:
-    """Yield the CRDs of a file, and those that Crossplane makes of its XRDs."""
+def crds_of_file(file: ManifestFile, remarks: list[str]) -> Iterator[Manifest]:
+    """Yield the CRDs of a file, as it has them, and those that Crossplane makes of its XRDs. Add remarks about what is left out.
+
+    An XRD without versions is yielded itself: it may be a patch.
+
+    Raises:
+        SourceError: the file is invalid, or a definition has no name.
+    """
     for manifest in manifests(file, wanted=_KINDS):
         if isinstance(manifest, str):
             remarks.append(manifest)
         elif is_composite_definition(manifest.object):
-            try:
-                yield from (replace(manifest, object=crd) for crd in composite_crds(manifest.object))
-                remarks += [f"{manifest.place}: Crossplane leaves out {part}" for part in ignored_parts(manifest.object)]
-            except ValueError as error:
-                raise SourceError(f"{manifest.place}: {error}") from error
+            yield from [_named(manifest)] if _is_patch(manifest.object) else _made_of(manifest, remarks)
         elif manifest.object["kind"] == _GVK.kind and manifest.object["apiVersion"].startswith(f"{_GVK.group}/"):
-            yield manifest
+            yield _named(manifest)
 
 
-def _name(manifest: Manifest) -> str:
+def _made_of(manifest: Manifest, remarks: list[str]) -> list[Manifest]:
+    """Return a CRD, or the CRDs that Crossplane makes of an XRD. Raise SourceError."""
+    xrd = manifest.object
+    if not is_composite_definition(xrd):
+        return [manifest]
+    try:
+        crds = [_named(replace(manifest, object=crd)) for crd in composite_crds(xrd)]
+        remarks += [f"{manifest.place}: Crossplane leaves out {part}" for part in ignored_parts(xrd)]
+    except ValueError as error:
+        raise SourceError(f"{manifest.place}: {error}") from error
+    return crds
+
+
+def _named(manifest: Manifest) -> Manifest:
+    """Return a manifest that has a name. Raise SourceError."""
     metadata = manifest.object.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:
         raise SourceError(f"{manifest.place}: metadata.name is missing")
-    return name
+    return manifest
 
 
 def _is_patch(document: Object) -> bool:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding.documents import FileProblem, parse
+from apiext.resources.definitions.composite_definition import KIND, composite_crds, is_composite_definition, without_owner
+from apiext.tools.releases.crd_files import crds_of_file
 from apiext.tools.releases.interface import SourceError
-from apiext.tools.releases.manifests import SUFFIXES, manifests, read_files
+from apiext.tools.releases.manifests import SUFFIXES, read_files
 from apiext.tools.releases.yaml_documents import documents
 from apiext.tools.suites.model import SuiteError, SuiteVariant
 
@@ -152,11 +154,9 @@ def read_definition(path: Path, name: str) -> Object:
     """
     try:
         for file in read_files([path]):
-            for found in manifests(file, wanted=name.encode()):
-                if isinstance(found, str) or found.object["kind"] != _GVK.kind:
-                    continue
-                if (found.object.get("metadata") or {}).get("name") == name:
-                    return found.object
+            for found in crds_of_file(file, []):
+                if (found.object["kind"], found.object["metadata"]["name"]) == (_GVK.kind, name):
+                    return without_owner(found.object)
     except SourceError as error:
         raise SuiteError(str(error)) from error
     raise SuiteError(f"{path}: has no CRD {name}")
@@ -165,20 +165,26 @@ def read_definition(path: Path, name: str) -> Object:
 def _heads(path: Path) -> Iterator[_Head]:
     """Yield what a file says of its definitions above their schemas; nothing if it is no manifest."""
     data = path.read_bytes()
-    if _GVK.kind.encode() not in data:
+    if not any(kind.encode() in data for kind in (_GVK.kind, KIND)):
         return
     # the schema below spec is nearly all of a manifest; it is read when it is needed
     spec, head = _SPEC.search(data), data
-    if spec and b"\n---" not in data and b"\nmetadata:" in data[: spec.start()]:
+    if spec and KIND.encode() not in data and b"\n---" not in data and b"\nmetadata:" in data[: spec.start()]:
         head, data = data[: spec.start()], data[spec.start() :]
     digest = sha256(data).hexdigest()
     try:
         for document in documents(head):
-            if isinstance(document, dict) and document.get("kind") == _GVK.kind and isinstance(document.get("metadata"), dict):
+            if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
+                continue
+            if document.get("kind") == _GVK.kind:
                 yield _Head(path, document["metadata"], digest)
+            elif is_composite_definition(document):
+                yield from (_Head(path, crd["metadata"], digest) for crd in composite_crds(document))
     except FileProblem:
         # as the runner of openshift/api: not all files are CRDs
         return
+    except ValueError as error:
+        raise SuiteError(f"{path}: {error}") from error
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:

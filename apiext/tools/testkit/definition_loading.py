@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.resources.definitions.composite_definition import without_owner
 from apiext.tools.plan.step_chain import manifest_of
 from apiext.tools.releases.cluster_connection import DEFINITIONS
+from apiext.tools.releases.crd_files import crds_of_file
 from apiext.tools.releases.interface import SourceError
-from apiext.tools.releases.manifests import manifests, read_files
+from apiext.tools.releases.manifests import read_files
 from apiext.tools.replay.server_client import RefusedError
 from apiext.tools.replay.settling import wait_until_served
 from apiext.tools.testkit.kit_error import KitError
@@ -21,12 +23,11 @@ if TYPE_CHECKING:
     from apiext.tools.replay.server_client import ServerClient
 
 _GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
-_KIND: Final = _GVK.kind.encode()
 _EXISTS: Final = 409
 
 
 async def load_definitions(server: ServerClient, paths: Sequence[str | Path], redirect: Callable[[Object], Object]) -> list[str]:
-    """Create the CRDs in files and folders, or replace those with their names. Return the names once the server serves all of them.
+    """Create the CRDs in files and folders, and those of XRDs, or replace those with their names. Return the names once all are served.
 
     Raises:
         KitError: there is no CRD in the paths, a file is invalid, or the server refuses a CRD.
@@ -66,10 +67,6 @@ async def wait_for_definition(server: ServerClient, name: str) -> None:
 def _definitions(paths: Sequence[str | Path]) -> Iterator[Object]:
     try:
         for file in read_files(paths):
-            for manifest in manifests(file, wanted=_KIND):
-                if not isinstance(manifest, str) and manifest.object["kind"] == _GVK.kind:
-                    if not isinstance((manifest.object.get("metadata") or {}).get("name"), str):
-                        raise KitError(f"{manifest.place}: metadata.name is missing")
-                    yield manifest.object
+            yield from (without_owner(manifest.object) for manifest in crds_of_file(file, []))
     except SourceError as error:
         raise KitError(str(error)) from error

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from apiext.resources.comparison.grades import named_grades
+from apiext.resources.definitions.composite_definition import without_owner
 from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.tools.places import Access, open_source
 from apiext.tools.plan.options import PlanOptions
@@ -113,8 +114,8 @@ async def _plan(release: Release, request: ReleaseRequest) -> ReleasePlan:
 def _redirected(release: Release, redirect: Callable[[Object], Object]) -> Release:
     return replace(
         release,
-        definitions={name: parse_definition(redirect(one.object)) for name, one in release.definitions.items()},
-        drafts={name: redirect(draft) for name, draft in release.drafts.items()},
+        definitions={name: parse_definition(redirect(without_owner(one.object))) for name, one in release.definitions.items()},
+        drafts={name: redirect(without_owner(draft)) for name, draft in release.drafts.items()},
     )
 
 

@@ -17,6 +17,7 @@ from apiext.resources.definitions.composite_definition import (
     is_composite_definition,
     refused_changes,
 )
+from apiext.resources.definitions.composite_validation import FIELDS, VERSION_FIELDS
 from apiext.resources.evaluation.definition_creation import complete_draft
 from hack.lib import crossplane
 from hack.lib.differential.pair import Pair, Step
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first run compi
 Json = dict[str, Any]
 XRDS: Final = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions"
 CASES: Final = Path(__file__).parents[1] / "cases" / "composite_definitions.yaml"
+WRONG: Final = CASES.parent / "wrong_composite_definitions.yaml"
 
 
 def stored(xrd: Json, crd_of_xrds: Json) -> Json:
@@ -85,6 +87,14 @@ def test_makes_the_crds_of_crossplane() -> None:
             assert [normal(one) for one in composite_crds({**given, "spec": spec})] == crds
 
 
+def test_knows_the_fields_of_crossplane() -> None:
+    """Know all fields of XRDs, in both versions."""
+    for version in crossplane.crd_of_xrds()["spec"]["versions"]:
+        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        assert sorted(fields) == list(FIELDS)
+        assert sorted(fields["versions"]["items"]["properties"]) == list(VERSION_FIELDS)
+
+
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
     """Serve XRDs on both servers."""
@@ -127,3 +137,15 @@ def test_foretells_which_changes_are_refused(served: Pair, change: Json, refused
     before, after = ({crd["metadata"]["name"]: normal(crd) for crd in composite_crds(one)} for one in (old, new))
     ours = [problem for name in before if name in after for problem in refused_changes(before[name], after[name])]
     assert [problem.partition(": ")[2] for problem in ours] == [": ".join(cause) for cause in causes]
+
+
+def test_refuses_what_the_reference_refuses(served: Pair) -> None:
+    """Refuse XRDs for the reasons of kube-apiserver, which checks the rules of the CRD of XRDs where its schema is kept."""
+    for version, changes in yaml.safe_load(WRONG.read_text()).items():
+        for change in changes:
+            given = xrd(xrd_version("v1", "a"), claim=True, version=version)
+            given["spec"] = {name: value for name, value in (given["spec"] | change).items() if value is not None}
+            answer = served.reference.ask(Step("POST", f"{XRDS.replace('/v1/', f'/{version}/')}?dryRun=All", given))
+            causes = [(cause["field"], cause["message"]) for cause in answer.body.get("details", {}).get("causes", ())]
+            reasons = [f"{field}: {message}" for field, message in causes if "some validation rules were not checked" not in message]
+            assert ours(given)["error"] == "; ".join(reasons), change

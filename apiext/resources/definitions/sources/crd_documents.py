@@ -8,6 +8,7 @@ from apiext.base.meta.encoding.documents import TOO_DEEP, FileProblem, parse
 from apiext.base.meta.encoding.json_values import is_deeper
 from apiext.base.meta.limits import MAX_DEPTH
 from apiext.resources.definitions.codec import GVK, CRDCodec
+from apiext.resources.definitions.composite_definition import composite_crds, is_composite_definition, without_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ _LISTS: Final = ("List", "CustomResourceDefinitionList")
 
 
 def definitions(data: bytes) -> Iterator[Object | FileProblem]:
-    """Yield the definitions of a file in canonical form, and a problem for each invalid part.
+    """Yield the definitions of a file in canonical form, those that Crossplane makes of its XRDs too, and a problem for each invalid part.
 
     Yield Conversions as they are, and skip documents of other kinds.
     """
@@ -51,6 +52,11 @@ def _document(document: Any, where: str) -> Iterator[Object | FileProblem]:
             yield from _document(item, f"{where}items[{index}]: ")
     elif kind == GVK.kind:
         yield _definition(document, where)
+    elif is_composite_definition(document):
+        try:
+            yield from (_definition(without_owner(crd), where) for crd in composite_crds(document))
+        except ValueError as error:
+            yield FileProblem(f"{where}{error}")
     elif is_conversion(document):
         yield _named(document, where)
     elif not kind or not document.get("apiVersion"):

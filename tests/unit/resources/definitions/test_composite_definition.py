@@ -1,12 +1,14 @@
 """The CRDs that Crossplane makes of XRDs. The comparison with its code is in tests/differential/definitions."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from apiext.resources.definitions.composite_definition import composite_crds, composite_owner, composite_patch, ignored_parts
 from tests.support.builders.composites import xrd, xrd_version
+
+WITHOUT_SCHEMA: Final = {"name": "v1", "served": True, "referenceable": True}
 
 
 def spec_fields(crd: dict[str, Any], field: str = "spec") -> list[str]:
@@ -79,12 +81,18 @@ def test_names_what_crossplane_leaves_out() -> None:
     schema["properties"] |= {"more": {"type": "string"}, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     schema["properties"]["spec"]["minProperties"] = 1
 
-    assert sorted(ignored_parts(xrd(version))) == [
+    version["storage"] = True
+    given = xrd(version)
+    given["spec"]["names2"] = 3
+
+    assert sorted(ignored_parts(given)) == [
+        "spec.names2",
         "version v1: anyOf",
         "version v1: more",
         "version v1: required more",
         "version v1: spec.minProperties",
         "version v1: status.x-kubernetes-preserve-unknown-fields",
+        "version v1: storage",
     ]
     assert not [*ignored_parts(xrd(xrd_version("v1", "a")))]
 
@@ -94,13 +102,23 @@ def test_names_what_crossplane_leaves_out() -> None:
     [
         ({"apiVersion": "apiextensions.crossplane.io/v1beta1"}, "apiVersion is 'apiextensions.crossplane.io/v1beta1', expected"),
         ({"spec": 3}, "spec: expected an object"),
-        ({"scope": {}}, "spec.scope: Unsupported value: {}"),
-        ({"scope": "Cluster", "claimNames": {"kind": "A"}}, "spec: Invalid value: Only LegacyCluster composite resources can offer claims"),
-        ({"claimNames": {"plural": "xservers"}}, 'invalid resource claim names: "xservers" conflicts with composite resource name'),
+        ({"scope": {}}, 'spec.scope: Unsupported value: {}: supported values: "LegacyCluster", "Namespaced", "Cluster"'),
+        (
+            {"group": None, "versions": [{"name": "v1"}]},
+            "spec.group: Required value; spec.versions[0].referenceable: Required value; spec.",
+        ),
+        (
+            {"scope": "Cluster", "claimNames": {"kind": "A", "plural": "as"}},
+            "spec: Invalid value: Only LegacyCluster composite resources can",
+        ),
+        (
+            {"claimNames": {"kind": "A", "plural": "xservers"}},
+            'invalid resource claim names: "xservers" conflicts with composite resource name',
+        ),
         ({"versions": {}}, "spec.versions: expected a list"),
-        ({"versions": ["v1"]}, "spec.versions[*]: expected an object"),
-        ({"versions": [{"name": "v1"}]}, "version v1: custom resource validation cannot be nil"),
-        ({"versions": [{"name": "v1", "schema": {}}]}, "version v1: cannot parse validation schema"),
+        ({"versions": ["v1"]}, "spec.versions[0]: expected an object"),
+        ({"versions": [WITHOUT_SCHEMA]}, "version v1: custom resource validation cannot be nil"),
+        ({"versions": [{**WITHOUT_SCHEMA, "schema": {}}]}, "version v1: cannot parse validation schema"),
     ],
 )
 def test_refuses_what_crossplane_refuses(change: dict[str, Any], problem: str) -> None:

@@ -17,6 +17,7 @@ from apiext.resources.definitions.sources.conversion_files import ConversionFile
 from apiext.resources.definitions.sources.crd_documents import definitions
 from apiext.resources.definitions.sources.directory import DirectorySource, watch_folder
 from apiext.storage.backend import UnavailableError
+from tests.support.builders.composites import xrd, xrd_version
 from tests.support.captured_logs import logged
 from tests.unit.resources.definitions.recorded import body
 
@@ -83,6 +84,15 @@ def test_reads_several_documents_and_lists() -> None:
     assert _problems(listed) == ["foos.example.com"]
 
 
+def test_reads_composite_definitions() -> None:
+    """Read the CRDs that Crossplane makes of an XRD, which no XRD owns here."""
+    given = json.dumps(xrd(xrd_version("v1", "a"), claim=True)).encode()
+    found = [crd for crd in definitions(given) if not isinstance(crd, FileProblem)]
+
+    assert [crd["metadata"]["name"] for crd in found] == ["xservers.example.com", "servers.example.com"]
+    assert not any("ownerReferences" in crd["metadata"] for crd in found)
+
+
 def test_reads_yaml_timestamps_as_strings() -> None:
     """Read a YAML timestamp as a string, since JSON has no timestamps."""
     found = list(definitions(YAML.format(plural="foos").encode()))
@@ -107,6 +117,8 @@ def test_reads_yaml_timestamps_as_strings() -> None:
             "apiVersion is 'apiextensions.k8s.io/v1beta1', expected 'apiextensions.k8s.io/v1'",
         ),
         ("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1", "metadata.name is missing"),
+        (json.dumps(xrd({"name": "v1"})), "spec.versions[0].referenceable: Required value"),
+        (json.dumps({**xrd(), "metadata": {}}), "metadata.name is missing"),
         ("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nspec: {foo: 1}", 'unknown field "spec.foo"'),
         (
             "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nspec: []",

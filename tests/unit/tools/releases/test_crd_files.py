@@ -97,5 +97,7 @@ async def test_reads_composite_definitions() -> None:
         "a: Crossplane leaves out version v1: spec.anyOf",
         "patch: left out: a patch of xservers.example.com, which has no versions",
     ]
-    with pytest.raises(SourceError, match=r"^a: version v1: custom resource validation cannot be nil"):
+    with pytest.raises(SourceError, match=r"^a: spec\.versions\[0\]\.referenceable: Required value"):
         await _release(a=xrd({"name": "v1"}))
+    with pytest.raises(SourceError, match=r"^a: spec\.versions: Required value$"):
+        await _release(a={**found, "spec": {name: value for name, value in found["spec"].items() if name != "versions"}})

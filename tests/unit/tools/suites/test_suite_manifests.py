@@ -11,6 +11,7 @@ from apiext.tools.suites.collection import collect, suite_paths
 from apiext.tools.suites.model import SuiteError
 from apiext.tools.suites.selection_expression import parse_selection
 from apiext.tools.suites.suite_manifests import read_definition
+from tests.support.builders.composites import xrd, xrd_version
 from tests.support.builders.crds import crd, version
 
 PROFILE = "include.release.openshift.io/ibm-cloud-managed"
@@ -148,3 +149,16 @@ def test_definition_in_a_folder(tree: Path) -> None:
     assert read_definition(folder, "others.example.com")["spec"]["names"]["plural"] == "others"
     with pytest.raises(SuiteError, match="has no CRD none"):
         read_definition(folder, "none")
+
+
+def test_finds_the_crds_of_an_xrd(tmp_path: Path) -> None:
+    """Find the CRD of a claim in the file of its XRD, and say what is wrong with an XRD."""
+    path = tmp_path / "xrd.yaml"
+    path.write_text(yaml.safe_dump(xrd(xrd_version("v1", "a"), claim=True)))
+    suite = {"crdName": "servers.example.com", "crd": "xrd.yaml", "tests": {"onCreate": [{"name": "a", "initial": ""}]}}
+    (tmp_path / "a.testsuite.yaml").write_text(yaml.safe_dump(suite))
+
+    assert [job.variant.manifest for job in collect([str(tmp_path)]).jobs] == [path]
+    assert read_definition(path, "servers.example.com")["spec"]["names"]["kind"] == "Server"
+    path.write_text(yaml.safe_dump(xrd({"name": "v1"})))
+    assert "spec.versions[0].referenceable: Required value" in str(collect([str(tmp_path)]).problems[0])
