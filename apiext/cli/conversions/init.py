@@ -24,27 +24,31 @@ _PARAMS: Final = [
 def init(crd: str, name: str, hub: str, **flags: Any) -> None:
     """Print a first Conversion object for CRD (a file, or a source as for `check --crds`), made by comparing the schemas of its versions.
 
+    Print one for each CRD of an XRD.
+
     It relates fields of the same name, moved, renamed and retyped ones, and values of enums. Comments say why, and what is left to decide.
     """
     from apiext.resources.authoring.draft import draft_text
     from apiext.tools.releases.interface import SourceError
 
     try:
-        found = run_interruptible(_definition(crd, name, flags))
-        click.echo(draft_text(found, hub), nl=False)
+        found = run_interruptible(_definitions(crd, name, flags))
+        click.echo("---\n".join(draft_text(each, hub) for each in found), nl=False)
     except (SourceError, ValueError) as error:
         raise click.ClickException(str(error)) from error
 
 
-async def _definition(place: str, name: str, flags: dict[str, Any]) -> Definition:
-    """Return the only definition with several versions at a place, or the named one. Raise SourceError."""
+async def _definitions(place: str, name: str, flags: dict[str, Any]) -> list[Definition]:
+    """Return the only definition with several versions at a place, those of the only XRD, or the named one. Raise SourceError."""
+    from apiext.resources.definitions.composite_definition import composite_owner
     from apiext.tools.places import open_release
     from apiext.tools.releases.interface import SourceError
 
     release = await open_release(place, access_of(flags), names=[name] if name else None)
     found = [each for each in release.definitions.values() if (each.name == name if name else len(each.versions) > 1)]
-    if len(found) == 1:
-        return found[0]
+    owners = {composite_owner(each.head["metadata"]) for each in found}
+    if len(found) == 1 or (len(owners) == 1 and owners != {""}):
+        return found
     for refused, reasons in release.refused.items():
         raise SourceError(f"{refused}: {reasons[0]}")
     if found:

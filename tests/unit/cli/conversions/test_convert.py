@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from apiext.cli.conversions.convert import convert
 from apiext.resources.conversion.rules.definition import conversion_definition
+from tests.support.builders.composites import xrd, xrd_version
 from tests.support.builders.related_versions import INTEGER, NAME, STRING, conversion, crd_of_specs, obj
 
 _RENAME: Final = {"rename": {"path": "spec.size", "to": "capacity"}}
@@ -143,6 +144,16 @@ def test_init_writes_rules_that_pass_the_check(tmp_path: Path, crd: str) -> None
 
     assert "# A similar name." not in text
     assert _run("check", str(file), "--crds", crd).splitlines()[-1] == "widgets.example.com: valid, 0 problems, 0 warnings"
+
+
+def test_init_writes_rules_for_each_crd_of_an_xrd(tmp_path: Path) -> None:
+    """Print a Conversion for the CRD of the composite resource and one for that of the claim, which pass the check together."""
+    file = _written(tmp_path / "xrd.yaml", xrd(xrd_version("v1", "a"), xrd_version("v2", "a", "b", referenceable=False), claim=True))
+    text = _run("init", file)
+    (tmp_path / "rules.yaml").write_text(text)
+
+    assert [one["metadata"]["name"] for one in yaml.safe_load_all(text)] == ["servers.example.com", "xservers.example.com"]
+    assert _run("check", str(tmp_path / "rules.yaml"), "--crds", file).count("valid, 0 problems") == 2
 
 
 def test_init_needs_one_crd(tmp_path: Path, crd: str) -> None:
