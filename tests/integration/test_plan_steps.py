@@ -6,16 +6,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 import pytest
 
+from apiext.resources.definitions.composite_definition import XRDS, composite_crds
+from hack.lib.crossplane import crd_of_xrds
 from hack.lib.reference import binaries
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.kubectl import Kubectl
 from hack.lib.servers.process import environment
+from tests.support.builders.composites import xrd, xrd_version
 from tests.support.builders.crds import crd
 from tests.support.builders.plans import custom, shaped
 from tests.support.document_commands import ROOT, commands, section
@@ -150,3 +155,55 @@ def test_an_unknown_state_stops_the_script(shell: Shell, kubectl: Kubectl, tmp_p
     done = shell("sh steps/steps.sh")
     assert done.returncode == 1
     assert "is in a state that is not part of this plan" in done.stderr
+
+
+@contextmanager
+def _crossplane(kubectl: Kubectl, name: str) -> Iterator[None]:
+    """Make the CRDs of an XRD after each change of it, as Crossplane does."""
+
+    def follow(lines: Iterator[str]) -> None:
+        for _ in lines:
+            found = kubectl.json("get", XRDS, name)
+            crds = composite_crds(found)
+            for made in crds:
+                made["metadata"]["ownerReferences"][0]["uid"] = found["metadata"]["uid"]
+            given = json.dumps({"apiVersion": "v1", "kind": "List", "items": crds})
+            kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=crossplane", "-f", "-", stdin=given)
+
+    with kubectl.watching("get", XRDS, name, "--watch", "-o", "name") as lines:
+        thread = Thread(target=follow, args=(lines,))
+        thread.start()
+        yield
+    thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kubeconfig", ["apiext", pytest.param("reference", marks=_AGAINST_REFERENCE)], indirect=True)
+def test_an_xrd_is_changed(shell: Shell, kubectl: Kubectl, tmp_path: Path) -> None:
+    """Go from one version of an XRD to another one, of whose CRDs one has objects, and back. Keep what only one CRD shows."""
+    kubectl("create", "-f", _write(tmp_path, "crossplane.json", crd_of_xrds()))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=40s")
+    fields = ("a", "claimRef", "compositeDeletePolicy")
+    old, new = (xrd(xrd_version(version, *fields), claim=True) for version in ("v1", "v2"))
+    new["spec"] |= {"metadata": {"labels": {"tier": "gold"}}, "defaultCompositeDeletePolicy": "Foreground"}
+    name = old["metadata"]["name"]
+    kubectl("create", "-f", _write(tmp_path, "old.json", old))
+    grades = tmp_path / "grades.yaml"
+    grades.write_text("exceptions: [{rules: [versionRemoved, defaultChanged], reason: nobody uses it}]")
+    with _crossplane(kubectl, name):
+        for made in composite_crds(old):
+            kubectl("wait", "--for=create", f"crd/{made['metadata']['name']}", "--timeout=40s")
+        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=40s")
+        claims = [{"apiVersion": "example.com/v1", "kind": "Server", "metadata": {"generateName": "s-"}, "spec": {"a": "x"}}] * 2
+        kubectl("create", "-n", "default", "-f", _write(tmp_path, "claims.json", *claims))
+
+        planned = shell(f"apiext plan {_write(tmp_path, 'new.json', new)} --from kubeconfig --config {grades} --steps-dir steps")
+        assert planned.returncode == 1, planned.stdout + planned.stderr
+        for script, wanted in (("steps.sh", new), ("steps.sh", new), ("rollback.sh", old)):
+            done = shell(f"sh steps/{script}")
+            assert done.returncode == 0, done.stdout + done.stderr
+            found = composite_crds(kubectl.json("get", XRDS, name))
+            assert [made["spec"] for made in found] == [made["spec"] for made in composite_crds(wanted)]
+            assert len(kubectl.json("get", "servers.example.com", "-n", "default")["items"]) == 2
+    assert kubectl.json("get", "crd", "servers.example.com")["metadata"]["labels"] == {"tier": "gold"}

@@ -15,6 +15,7 @@ from apiext.tools.testkit.server import Server
 from hack.lib.servers.process import environment
 
 ROOT: Final = Path(__file__).resolve().parents[3]
+STORY: Final = ROOT / "crds" / "stories" / "composite"
 RELEASES: Final = ROOT / "crds" / "releases"
 ROUTES: Final = "routes.net.example.com"
 
@@ -49,6 +50,17 @@ def test_a_server_without_pytest() -> None:
     assert not folder.exists()
     with pytest.raises(KitError, match="has not been started"):
         _ = server.pid
+
+
+def test_a_server_takes_xrds() -> None:
+    """Serve the CRDs of an XRD, and go to its next release and back, along the same steps as for CRDs that nobody else makes."""
+    names = [f"{plural}.platform.example.com" for plural in ("databases", "xdatabases")]
+    with Server() as server:
+        assert sorted(server.load(STORY / "1")) == names
+        report = server.advance(STORY / "2")
+        assert report.stored_versions == {name: ["v1", "v2"] for name in names}
+        assert report.steps == {name: [f"Apply the new definition of {name}"] for name in names}
+        assert server.advance(STORY / "1").stored_versions == {name: ["v1"] for name in names}
 
 
 def test_a_server_with_flags_and_a_folder(tmp_path: Path) -> None:
