@@ -7,8 +7,9 @@ from itertools import permutations
 from typing import Any, Final
 
 from apiext.base.meta.kube_version import kube_aware_key
-from apiext.resources.comparison.change import Change, Grade, Hurts, UngradedChange
-from apiext.resources.comparison.grades import Grades
+from apiext.resources.comparison.change import Change, Direction, Grade, Hurts, UngradedChange
+from apiext.resources.comparison.grades import Grades, is_below
+from apiext.resources.comparison.rules import RULES
 from apiext.resources.comparison.schema_comparison import compare_schemas
 from apiext.resources.comparison.shown import shown
 from apiext.resources.definitions.definition import Definition, PrinterColumn, Version
@@ -291,7 +292,7 @@ def _changes_between_served(definition: Definition, grades: Grades, known: Defin
     versions = sorted(compared, key=lambda version: kube_aware_key(version.name), reverse=True)
     schemas = {version.name: version.schema for version in versions}
     is_storage = {version.name: version.storage for version in versions}
-    changes, added = [], {}
+    changes, added, harmed = [], {}, {}
     for old, new in permutations(schemas, 2):
         differences = compare_schemas(schemas[old], schemas[new])
         # what the storage version lacks, no write keeps
@@ -299,6 +300,10 @@ def _changes_between_served(definition: Definition, grades: Grades, known: Defin
             if old not in added:
                 added[old] = _added_fields(known, schemas[old])
             differences = list(_with_new_fields(differences, old, new, added[old]))
+        if known is not None and any(map(_is_stricter, differences)):
+            if new not in harmed:
+                harmed[new] = _harmed_fields(known, schemas[new])
+            differences = list(_with_new_values(differences, old, new, harmed[new]))
         found = (grades.graded(change, definition.name, f"{old}{PAIR}{new}") for change in differences)
         changes += sorted(filter(_matters, found), key=_change_key)
     return changes
@@ -320,6 +325,28 @@ def _added_fields(known: Definition, schema: Props | None) -> list[set[str]]:
     """Return the fields of a schema that each version of the former definition drops."""
     compared = (compare_schemas(version.schema, schema) for version in known.versions)
     return [{change.path for change in changes if change.rule == "fieldAdded"} for changes in compared]
+
+
+def _with_new_values(differences: list[UngradedChange], old: str, new: str, harmed: Collection[str]) -> Iterator[UngradedChange]:
+    """Yield the differences of two versions. A version is not stricter where no object of the former definition breaks it."""
+    for change in differences:
+        if _is_stricter(change) and not any(is_below(path, change.path) or is_below(change.path, path) for path in harmed):
+            about = f"{old} allows more (new), {new} does not: writes there may be refused ({change.message})"
+            yield UngradedChange("newValueRefused", about, change.path)
+        else:
+            yield change
+
+
+def _is_stricter(change: UngradedChange) -> bool:
+    """Report whether a change only concerns which values are valid. What is stored is not checked."""
+    rule = RULES[change.rule]
+    return rule.direction is Direction.NARROWED and rule.hurts is Hurts.WRITERS
+
+
+def _harmed_fields(known: Definition, schema: Props | None) -> set[str]:
+    """Return the fields at which a schema may refuse or alter objects of any version of the former definition."""
+    compared = (compare_schemas(version.schema, schema) for version in known.versions)
+    return {change.path for changes in compared for change in changes if RULES[change.rule].hurts is not Hurts.NOBODY}
 
 
 def _matters(change: Change) -> bool:

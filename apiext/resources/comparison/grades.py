@@ -27,6 +27,11 @@ _OF_CRDIFY: Final = frozenset({"validations", "unhandledEnforcement"})
 """Members that only a configuration of crdify has."""
 
 
+def is_below(path: str, above: str) -> bool:
+    """Report whether a field is another one, or below it. All fields are below the root, which is empty."""
+    return not above or (path.startswith(above) and path[len(above) : len(above) + 1] in ("", ".", "["))
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Which changes a grade is for. Patterns have `*` and `?`."""
@@ -42,7 +47,7 @@ class Place:
         """Report whether a change is here."""
         if not fnmatchcase(definition, self.definition) or not fnmatchcase(version, self.version):
             return False
-        return not self.path or (path.startswith(self.path) and path[len(self.path) : len(self.path) + 1] in ("", ".", "["))
+        return is_below(path, self.path)
 
 
 @dataclass(frozen=True, slots=True)

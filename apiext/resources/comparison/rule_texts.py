@@ -105,6 +105,8 @@ _FIELDS: Final = {
     "mapTypeChanged": _APPLIERS,
 }
 _VALUES: Final = {
+    "newValueRefused": "Another version allows more since this release: no stored object makes use of it. Clients of this version see such "
+    "values as they are, and the server rejects creates and changes with them; updates pass that leave the value unchanged.",
     "requiredAdded": "The server rejects objects without the field. Stored ones stay readable, and updates pass that leave the object "
     "around the field unchanged.",
     "requiredWithDefaultAdded": "The default is set before objects are checked, so that none lacks the field.",

@@ -120,6 +120,7 @@ _LISTS: Final = (
     ComparisonRule("mapTypeChanged", "mapType", _CHANGED, _WRITERS, _ERROR, UNHANDLED),
 )
 _VALUES: Final = (
+    ComparisonRule("newValueRefused", "newValue", _CHANGED, _WRITERS, _WARNING, UNHANDLED),
     ComparisonRule("requiredAdded", "required", _NARROWED, _WRITERS, _ERROR, "required"),
     ComparisonRule("requiredWithDefaultAdded", "required", _NARROWED, _NOBODY, _NOTE, "required"),
     ComparisonRule("requiredRemoved", "required", _WIDENED, _CLIENTS, _NOTE),

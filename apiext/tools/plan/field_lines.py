@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -82,7 +83,7 @@ class _FieldRow:
         if not self.messages and not self.findings:
             return "; ".join(missing)
         parts = [
-            f"{message}{_in_brackets([one for one in versions if self.path or one not in message.split()], deprecated)}"
+            f"{message}{_in_brackets([one for one in versions if not self._is_named(one, message)], deprecated)}"
             for message, versions in self.messages.items()
         ]
         # that a version lacks what was removed from it needs no words
@@ -94,6 +95,10 @@ class _FieldRow:
             versions = [] if self.messages else [one.version for one in found]
             parts.append(named(most.count, f"{message}{_in_brackets(versions, deprecated)}", most.examples))
         return f"{self.path}: {'; '.join(parts)}" if self.path else "; ".join(parts)
+
+    def _is_named(self, version: str, message: str) -> bool:
+        """Report whether a message names a version, or both of a pair."""
+        return (not self.path or PAIR in version) and {*version.split(PAIR)} <= {*re.findall(r"\w+", message)}
 
     def _missing(self, rule: str, deprecated: Collection[str]) -> str:
         pairs = [version.split(PAIR) for version in self.missing[rule]]

@@ -127,6 +127,55 @@ def test_the_storage_version_lacks_a_new_field() -> None:
     assert found(new, known=crd("widgets", BETA | {"storage": True})) == [("v1 -> v1beta1", "fieldRemoved", "b")]
 
 
+SHORT: Final = schema(a=TEXT | {"maxLength": 3})
+LONG: Final = schema(a=TEXT)
+LONGER: Final = schema(a=TEXT | {"maxLength": 4})
+
+
+@pytest.mark.parametrize(
+    "known,new,rules",
+    [
+        ([SHORT, SHORT], [SHORT, LONG], ["newValueRefused"]),
+        ([SHORT], [SHORT, LONG], ["newValueRefused"]),
+        ([LONGER, LONGER], [SHORT, LONG], ["maxLengthNarrowed"]),
+        ([LONG, LONG], [SHORT, LONG], ["maxLengthNarrowed"]),
+        ([SHORT, LONGER], [SHORT, LONG], ["maxLengthNarrowed"]),
+        ([SHORT, LONG], [SHORT, LONG], []),
+    ],
+    ids=["one-is-loosened", "a-loose-one-is-added", "both-ways", "one-is-restricted", "known", "unchanged"],
+)
+def test_a_version_that_is_loosened(known: list[dict[str, Any]], new: list[dict[str, Any]], rules: list[str]) -> None:
+    """Call a version no stricter one if another was loosened, and all objects of the former definition are valid in it."""
+    before, after = (
+        crd("widgets", *[version(f"v{number}", storage=number == 1, **one) for number, one in enumerate(made, 1)]) for made in (known, new)
+    )
+
+    assert [rule for _, rule, _ in found(after, known=before)] == rules
+
+
+def test_an_optional_parent_that_only_one_version_has() -> None:
+    """Look at what is above and below a field, too: objects that lose a part may break what holds for the rest."""
+    some = {"type": "object", "properties": {"x": TEXT, "y": TEXT}}
+    stable, after = schema(a=some | {"minProperties": 1}), schema(a=some | {"minProperties": 0})
+    beta = version("v1beta1", **schema(a={"type": "object", "properties": {"x": TEXT}, "minProperties": 1}))
+
+    changes = found(crd("widgets", beta, version("v1", storage=True, **after)), known=crd("widgets", beta, version("v1", storage=True, **stable)))
+
+    assert changes == [("v1 -> v1beta1", "minPropertiesNarrowed", "a")]
+
+
+def test_values_that_one_version_allows_first_are_a_warning() -> None:
+    """Grade it as a warning that names both versions, and as an error with the grades of crdify."""
+    old = definition(crd("widgets", version("v1beta1", **SHORT), version("v1", storage=True, **SHORT)))
+    new = definition(crd("widgets", version("v1beta1", **SHORT), version("v1", storage=True, **LONG)))
+    grades = [GRADES, replace(named_grades("crdify"), compares_converted_versions=True)]
+
+    (change,), (strict,) = [compare_served_versions(new, one, old) for one in grades]
+
+    assert (change.grade, strict.grade) == (Grade.WARNING, Grade.ERROR)
+    assert change.message == "v1 allows more (new), v1beta1 does not: writes there may be refused (maxLength 3 was added)"
+
+
 def test_a_new_field_is_a_warning() -> None:
     """Grade it as a warning, and as an error with the grades of crdify, which knows removals only."""
     old = definition(crd("widgets", BETA | {"storage": True}))
