@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from apiext.resources.comparison.change import Direction, UngradedChange
+from apiext.resources.comparison.field_keywords import OtherFields, other_fields
+from apiext.resources.comparison.rule_logic import TruthTable, atom, decision, holds_without, opposite
 from apiext.resources.comparison.shown import shown
 from apiext.schema.cel.ast import (
     Call,
@@ -24,10 +26,20 @@ from apiext.schema.cel.syntax.parser import parse
 from apiext.schema.cel.syntax.source import CompileError
 from apiext.schema.cel.versions import stored_environment
 from apiext.schema.model import RULES, Props
+from apiext.schema.pruning import META_FIELDS
 
 _CelRule = dict[str, Any]
-_Conditions = frozenset[frozenset[int]]
-"""The operands of `&&` in a rule, each with its operands of `||`. Equal expressions have equal numbers."""
+
+
+class _Conditions(NamedTuple):
+    """What a rule requires. Expressions that decide the same have equal numbers, as far as that is known."""
+
+    number: int
+    """That of the rule."""
+    parts: frozenset[frozenset[int]]
+    """The operands of `&&`, each with its operands of `||`."""
+
+
 _MOST_PAIRS: Final = 10_000
 """Pairs of rules or conditions that are compared; of more, only equal ones are found."""
 _REPORT: Final = ("message", "messageExpression", "reason", "fieldPath")
@@ -40,8 +52,22 @@ def rule_changes(old: Props, new: Props) -> Iterator[UngradedChange]:
         yield from _same_text(text, before.pop(text), after.pop(text))
     if before and after:
         yield from _rewritten(before, after)
-    yield from (UngradedChange("ruleAdded", f"rule {shown(text)} was added") for text in after)
+    added = _new_fields(old, new) if after else {}
+    for text in after:
+        expression = _parsed(text) if added else None
+        if expression is not None and holds_without(expression, added):
+            yield UngradedChange("newFieldRuleAdded", f"rule {shown(text)} was added, about new fields")
+        else:
+            yield UngradedChange("ruleAdded", f"rule {shown(text)} was added")
     yield from (UngradedChange("ruleRemoved", f"rule {shown(text)} was removed") for text in before)
+
+
+def _new_fields(old: Props, new: Props) -> dict[str, Any]:
+    """Return the fields that no object of the old schema has, with their defaults."""
+    if other_fields(old) is not OtherFields.DROPPED:
+        return {}
+    before = {*META_FIELDS, *(old.get("properties") or ())}
+    return {name: (child or {}).get("default") for name, child in (new.get("properties") or {}).items() if name not in before}
 
 
 def _same_text(text: str, old: _CelRule, new: _CelRule) -> Iterator[UngradedChange]:
@@ -99,17 +125,17 @@ def _with_one_message(before: dict[str, _CelRule], after: dict[str, _CelRule]) -
 
 
 def _direction(old: _Conditions | None, new: _Conditions | None) -> Direction | None:
-    """Return how a rule changed; None if only the layout of its text did."""
+    """Return how a rule changed; None if it decides the same."""
     if old is None or new is None:
         return Direction.CHANGED
-    if old == new:
+    if old.number == new.number or old.parts == new.parts:
         return None
-    if _implies(new, old):
+    if _implies(new.parts, old.parts):
         return Direction.NARROWED
-    return Direction.WIDENED if _implies(old, new) else Direction.CHANGED
+    return Direction.WIDENED if _implies(old.parts, new.parts) else Direction.CHANGED
 
 
-def _implies(one: _Conditions, other: _Conditions) -> bool:
+def _implies(one: frozenset[frozenset[int]], other: frozenset[frozenset[int]]) -> bool:
     """Report whether objects that satisfy one rule satisfy the other, as far as the operands show."""
     if len(one) * len(other) > _MOST_PAIRS:
         return one >= other
@@ -118,17 +144,34 @@ def _implies(one: _Conditions, other: _Conditions) -> bool:
 
 def _conditions(text: str, table: dict[Hashable, int]) -> _Conditions | None:
     """Return the conditions of a rule, None if its text is no expression. The table numbers distinct expressions."""
-    environment = stored_environment()
-    try:
-        expression, _ = parse(text, environment.macros, optional_syntax=environment.optional_syntax)
-    except CompileError:
+    expression = _parsed(text)
+    if expression is None:
         return None
     numbers: dict[int, int] = {}
+    truths: dict[int, TruthTable] = {}
     for node in post_order(expression):
-        shape = type(node), _own(node), *(numbers[id(child)] for child in children(node))
-        numbers[id(node)] = table.setdefault(shape, len(table))
+        below = [numbers[id(child)] for child in children(node)]
+        found = decision(node, truths)
+        if found is None and isinstance(node, Call) and node.function == "_!=_":
+            found = opposite(atom(_number((Call, ("_==_", True), *below), table)))
+        number = _number((type(node), _own(node), *below) if found is None else (found.atoms, found.results), table)
+        numbers[id(node)], truths[id(node)] = number, found or atom(number)
     parts = _operands("_&&_", expression)
-    return frozenset(frozenset(numbers[id(node)] for node in _operands("_||_", part)) for part in parts)
+    return _Conditions(
+        numbers[id(expression)], frozenset(frozenset(numbers[id(node)] for node in _operands("_||_", part)) for part in parts)
+    )
+
+
+def _parsed(text: str) -> Expression | None:
+    environment = stored_environment()
+    try:
+        return parse(text, environment.macros, optional_syntax=environment.optional_syntax)[0]
+    except CompileError:
+        return None
+
+
+def _number(shape: Hashable, table: dict[Hashable, int]) -> int:
+    return table.setdefault(shape, len(table))
 
 
 def _operands(function: str, expression: Expression) -> Iterator[Expression]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from apiext.base.meta.encoding.json_values import equal, identity
 from apiext.resources.comparison.change import Direction, UngradedChange
+from apiext.resources.comparison.rule_texts import BOUNDS
 from apiext.resources.comparison.rules import RULES
 from apiext.resources.comparison.shown import shown
 from apiext.resources.comparison.type_keywords import TYPE_RULES
@@ -51,6 +52,42 @@ def _clauses(keyword: str, props: Props) -> list[Props]:
         if keyword == "allOf" and clauses and clauses[0] == {"anyOf": _INT_OR_STRING}:
             return clauses[1:]
     return clauses
+
+
+def without_simple_clauses(props: Props) -> Props:
+    """Return a schema that says itself what clauses of allOf say, as far as it can: generators write the same in both ways."""
+    if not props.get("allOf"):
+        return props
+    found, left = {key: value for key, value in props.items() if key != "allOf"}, []
+    for clause in props["allOf"]:
+        rest: dict[str, Any] = {}
+        for key, value in (clause or _NO_CLAUSE).items():
+            joined = None if clause.keys() & _EXCLUSIVE and key in _BOUNDS else _joined(key, found, value)
+            found, rest = (found, rest | {key: value}) if joined is None else (found | {key: joined}, rest)
+        if rest.keys() - _DOCUMENTATION:
+            left.append(rest)
+    return {**found, "allOf": left} if left else found
+
+
+def _joined(keyword: str, props: Props, other: Any) -> Any:
+    """Return the value of a keyword that means the same as its value in a schema and another one, None if there is none."""
+    value = props.get(keyword)
+    if keyword == "enum":
+        values = {*map(identity, other)}
+        # no values would be no enum
+        return [one for one in value if identity(one) in values] or None if value else other
+    if keyword == "required":
+        return [*dict.fromkeys([*(value or ()), *other])]
+    if keyword in _BOUNDS and not props.keys() & _EXCLUSIVE:
+        return other if value is None else (min if keyword.startswith("max") else max)(value, other)
+    return other if keyword in _SAME and value in (None, other) else None
+
+
+_EXCLUSIVE: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
+_BOUNDS: Final = frozenset(BOUNDS)
+_SAME: Final = frozenset({"pattern", "format", "multipleOf", "uniqueItems"})
+"""Keywords that a schema and a clause can only share if they say the same."""
+_DOCUMENTATION: Final = frozenset({"description", "title", "example", "externalDocs"})
 
 
 def _all_of(old: list[Props], new: list[Props]) -> _Directions:

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from apiext.base.meta.kube_version import kube_aware_key
 from apiext.resources.comparison.change import Change, Direction, Grade, Hurts, UngradedChange
+from apiext.resources.comparison.field_keywords import OtherFields, map_values, other_fields
 from apiext.resources.comparison.grades import Grades, is_below
 from apiext.resources.comparison.rules import RULES
 from apiext.resources.comparison.schema_comparison import compare_schemas
 from apiext.resources.comparison.shown import shown
+from apiext.resources.comparison.type_keywords import type_of
 from apiext.resources.definitions.definition import Definition, PrinterColumn, Version
 from apiext.schema.model import Props
 
@@ -21,6 +23,8 @@ PAIR: Final = " -> "
 
 _REPLICAS_PATHS: Final = ("specReplicasPath", "statusReplicasPath")
 _SELECTOR_PATH: Final = "labelSelectorPath"
+_MOST: Final = 2**31 - 1
+_UNKNOWN: Final[Props] = {"x-kubernetes-preserve-unknown-fields": True}
 _COLUMN_MEMBERS: Final = {
     "type": "type",
     "json_path": "JSON path",
@@ -51,6 +55,7 @@ def compare_versions(old: Version, new: Version) -> list[UngradedChange]:
         *_deprecation(old, new),
         *_status(old, new),
         *_scale(old.scale, new.scale),
+        *_scale_values(old, new),
         *_columns(old.printer_columns, new.printer_columns),
         *_selectable_fields(old, new),
         *compare_schemas(old.schema, new.schema),
@@ -101,6 +106,42 @@ def _scale(old: Mapping[str, str] | None, new: Mapping[str, str] | None) -> Iter
             yield UngradedChange("scaleSelectorPathAdded", f"{_SELECTOR_PATH} {after} was added")
         else:
             yield UngradedChange("scaleSelectorPathRemoved", f"{_SELECTOR_PATH} {before} was removed")
+
+
+def _scale_values(old: Version, new: Version) -> Iterator[UngradedChange]:
+    """Yield the fields of the new scale whose former values the server may refuse: it does so in every update, also of another field."""
+    before, after = old.scale or {}, new.scale or {}
+    for member in (*_REPLICAS_PATHS, _SELECTOR_PATH):
+        path = (after.get(member) or "").removeprefix(".")
+        schema = _schema_at(old.schema or _UNKNOWN, path.split("."))
+        if not path or after[member] == before.get(member) or schema is None:
+            continue
+        is_selector = member == _SELECTOR_PATH
+        kinds = ("string",) if is_selector else ("integer", "number", "int-or-string")
+        kind = type_of(schema)
+        wanted = "a string" if is_selector else "an integer from 0 to 2147483647"
+        least = schema.get("minimum", 0) + (schema.get("exclusiveMinimum") is True)
+        if (kind and kind not in kinds) or (not is_selector and least < 0):
+            yield UngradedChange("scaleRefusesValues", f"{member} of the scale must be {wanted}, and the field is not", path)
+        elif kind != kinds[0] or not (is_selector or _is_count(schema)):
+            yield UngradedChange("scaleMayRefuseValues", f"{member} of the scale must be {wanted}, and the field may be another", path)
+
+
+def _schema_at(schema: Props, steps: Sequence[str]) -> Props | None:
+    """Return the schema of a field, None if the server drops it."""
+    for step in steps:
+        below: Props | None = (schema.get("properties") or {}).get(step)
+        if below is None:
+            below = _UNKNOWN if other_fields(schema) is OtherFields.UNKNOWN else map_values(schema)
+        if below is None:
+            return None
+        schema = below
+    return schema
+
+
+def _is_count(schema: Props) -> bool:
+    """Report whether the server accepts no negative integers, and none of more than 32 bits."""
+    return schema.get("minimum") is not None and (schema.get("format") == "int32" or schema.get("maximum", _MOST + 1) <= _MOST)
 
 
 def _columns(old: tuple[PrinterColumn, ...], new: tuple[PrinterColumn, ...]) -> Iterator[UngradedChange]:
@@ -330,11 +371,16 @@ def _added_fields(known: Definition, schema: Props | None) -> list[set[str]]:
 def _with_new_values(differences: list[UngradedChange], old: str, new: str, harmed: Collection[str]) -> Iterator[UngradedChange]:
     """Yield the differences of two versions. A version is not stricter where no object of the former definition breaks it."""
     for change in differences:
-        if _is_stricter(change) and not any(is_below(path, change.path) or is_below(change.path, path) for path in harmed):
+        if _is_stricter(change) and not any(_is_near(path, change) for path in harmed):
             about = f"{old} allows more (new), {new} does not: writes there may be refused ({change.message})"
             yield UngradedChange("newValueRefused", about, change.path)
         else:
             yield change
+
+
+def _is_near(path: str, change: UngradedChange) -> bool:
+    """Report whether what is valid at a change may depend on a field: that a required one is there does not depend on what is below it."""
+    return is_below(change.path, path) or (change.rule != "requiredAdded" and is_below(path, change.path))
 
 
 def _is_stricter(change: UngradedChange) -> bool:

@@ -16,6 +16,8 @@ CLAUSES: Final = (*JUNCTORS, "not")
 _RATCHETED: Final = "Stored objects that break it stay readable, and updates pass that leave the value unchanged."
 _STRICTER: Final = f"The server rejects values that it accepted before. {_RATCHETED}"
 _LOOSER: Final = "The server accepts more values than before."
+_NO_RATCHETING: Final = "With a scale, the server checks the field in every create and update, whatever else it changes."
+_SCALED: Final = "Objects with another value cannot be updated at all."
 _NEW_VALUES: Final = "Readers may see values that could not occur before."
 _NO_UPDATE: Final = "The server refuses this update. Deleting and creating the definition deletes all objects."
 _DEFAULTS: Final = "Defaults are set on every read: objects without the field change for readers at once, without a write."
@@ -59,6 +61,8 @@ _VERSION: Final = {
     "outside metadata and status only.",
     "statusSubresourceRemoved": "The server answers 404 to /status. Updates change the status, too, and the generation counts its changes.",
     "scaleSubresourceAdded": "The server answers at /scale.",
+    "scaleRefusesValues": f"{_NO_RATCHETING} {_SCALED}",
+    "scaleMayRefuseValues": f"{_NO_RATCHETING} {_SCALED} A minimum of 0 and format int32 in an earlier release exclude that.",
     "scaleSubresourceRemoved": "The server answers 404 to /scale: kubectl scale and autoscalers stop working.",
     "scaleReplicasPathChanged": "kubectl scale and autoscalers read and write another field.",
     "scaleSelectorPathAdded": "Autoscalers find the pods of an object.",
@@ -103,6 +107,7 @@ _FIELDS: Final = {
     "listTypeChanged": f"{_APPLIERS} Lists of type set and map must not repeat items or keys.",
     "listMapKeysChanged": f"{_APPLIERS} Items must not repeat the new keys.",
     "mapTypeChanged": _APPLIERS,
+    "mergedPartChanged": "A list or map around the value is atomic: appliers replace it as a whole, before and after.",
 }
 _VALUES: Final = {
     "newValueRefused": "Another version allows more since this release: no stored object makes use of it. Clients of this version see such "
@@ -117,7 +122,10 @@ _VALUES: Final = {
     "enumValueRemoved": _STRICTER,
     "patternAdded": _STRICTER,
     "patternRemoved": f"{_LOOSER} {_NEW_VALUES}",
-    "patternChanged": f"Whether the new pattern accepts all former values is not decided. {_STRICTER}",
+    "patternNarrowed": f"The new pattern accepts some of the former values only. {_STRICTER}",
+    "patternWidened": f"The new pattern accepts all former values. {_LOOSER} {_NEW_VALUES}",
+    "patternRewritten": "The pattern accepts the same values, in other words.",
+    "patternChanged": f"The new pattern refuses some former values, or it is not decided whether it does. {_STRICTER}",
     "formatNarrowed": _STRICTER,
     "formatWidened": f"{_LOOSER} {_NEW_VALUES}",
     "formatChanged": _STRICTER,
@@ -128,11 +136,12 @@ _VALUES: Final = {
     "uniqueItemsNarrowed": _STRICTER,
     "uniqueItemsWidened": _LOOSER,
     "ruleAdded": _STRICTER,
+    "newFieldRuleAdded": "The rule holds for all objects that lack the new fields, or have their defaults. No stored object has others.",
     "ruleRemoved": _LOOSER,
     "ruleNarrowed": f"The new rule requires what the former one did, and more. {_STRICTER}",
     "ruleWidened": "The new rule requires less than the former one.",
     "ruleChanged": f"Whether the new rule accepts all that the former one did is not decided. {_STRICTER}",
-    "ruleReportChanged": "Only the error of the rule changes.",
+    "ruleReportChanged": "The rule decides as before. At most its error changes.",
 }
 TEXTS: Final[Mapping[str, str]] = MappingProxyType(
     _DEFINITION

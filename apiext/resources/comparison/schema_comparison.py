@@ -10,7 +10,7 @@ from typing import Any, Final
 from apiext.base.meta.encoding.json_values import equal
 from apiext.resources.comparison.cel_rules import rule_changes
 from apiext.resources.comparison.change import UngradedChange
-from apiext.resources.comparison.clause_keywords import CLAUSE_RULES
+from apiext.resources.comparison.clause_keywords import CLAUSE_RULES, without_simple_clauses
 from apiext.resources.comparison.field_keywords import FIELD_RULES, OtherFields, map_values, other_fields
 from apiext.resources.comparison.rules import RULES as RULE_TABLE
 from apiext.resources.comparison.type_keywords import TYPE_RULES, are_comparable, type_changes, type_of
@@ -56,22 +56,28 @@ def compare_schemas(old: Props | None, new: Props | None) -> list[UngradedChange
     return changes
 
 
-def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[UngradedChange], *, is_required: bool = False) -> None:
+def _compare(
+    old: Props, new: Props, path: str, place: _Place, changes: list[UngradedChange], *, is_required: bool = False, is_part: bool = False
+) -> None:
+    """Collect the changes of a node and of those below it. `is_part`: a list or map around it is atomic in both schemas."""
     if old is new:
         return
     if not are_comparable(old, new):
         changes += (change._replace(path=path) for change in type_changes(old, new))
         return
-    own = [*_own_changes(old, new, path, place, is_required=is_required)]
+    if not equal(old.get("allOf"), new.get("allOf")):
+        old, new = without_simple_clauses(old), without_simple_clauses(new)
+    own = [*_own_changes(old, new, path, place, is_required=is_required, is_part=is_part)]
     if place is _Place.FIELD and (old.get(_EMBEDDED) is True or new.get(_EMBEDDED) is True):
         place = _Place.RESOURCE
     below: list[UngradedChange] = []
-    _compare_properties(old, new, path, place, below)
+    is_atomic = is_part or all(props.get("x-kubernetes-map-type") == "atomic" for props in (old, new))
+    _compare_properties(old, new, path, place, below, is_part=is_atomic)
     if any(isinstance(props.get("items"), Mapping) for props in (old, new)):
-        _compare(_items(old), _items(new), f"{path}[]", _Place.FIELD, below)
+        _compare(_items(old), _items(new), f"{path}[]", _Place.FIELD, below, is_part=is_part or (_is_one_list(old) and _is_one_list(new)))
     value, other_value = _values(old, place), _values(new, place)
     if value is not None and other_value is not None:
-        _compare(value, other_value, f"{path}[*]", _Place.FIELD, below)
+        _compare(value, other_value, f"{path}[*]", _Place.FIELD, below, is_part=is_atomic)
     if type_of(old) != type_of(new) and (_has_no_structure(old) or _has_no_structure(new)):
         is_unknown = old is _UNKNOWN or new is _UNKNOWN
         own = _about(_OF_UNKNOWN, own) if is_unknown else own
@@ -80,16 +86,23 @@ def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[Ung
     changes += below
 
 
-def _own_changes(old: Props, new: Props, path: str, place: _Place, *, is_required: bool) -> Iterator[UngradedChange]:
+def _own_changes(old: Props, new: Props, path: str, place: _Place, *, is_required: bool, is_part: bool) -> Iterator[UngradedChange]:
     """Yield the changes of the keywords of a node."""
     for rule in _rules_of_changed_keywords(old, new):
         for change in rule(old, new):
             name = change.rule
             if is_required and name == "defaultAdded":
                 name = "requiredDefaultAdded"
+            elif is_part and (name == "mapTypeChanged" or (name == "listTypeChanged" and _is_one_list(new))):
+                name = "mergedPartChanged"
             elif place is _Place.METADATA:
                 name = _IN_METADATA.get(name, name)
             yield change._replace(rule=name, path=_join(path, change.path))
+
+
+def _is_one_list(props: Props) -> bool:
+    """Report whether appliers replace a list as a whole, and the server lets it repeat items."""
+    return (props.get("x-kubernetes-list-type") or "atomic") == "atomic"
 
 
 def _has_no_structure(props: Props) -> bool:
@@ -135,7 +148,7 @@ def _rules_of_changed_keywords(old: Props, new: Props) -> dict[KeywordRule, None
     return rules
 
 
-def _compare_properties(old: Props, new: Props, path: str, place: _Place, changes: list[UngradedChange]) -> None:
+def _compare_properties(old: Props, new: Props, path: str, place: _Place, changes: list[UngradedChange], *, is_part: bool) -> None:
     before: Mapping[str, Any] = old.get("properties") or _NO_SCHEMA
     after: Mapping[str, Any] = new.get("properties") or _NO_SCHEMA
     required = set(old.get("required") or ()).intersection(new.get("required") or ())
@@ -153,7 +166,7 @@ def _compare_properties(old: Props, new: Props, path: str, place: _Place, change
             if not is_compared:
                 continue
         if former is not None and latter is not None:
-            _compare(former, latter, field, _place_of(name, place), changes, is_required=name in required)
+            _compare(former, latter, field, _place_of(name, place), changes, is_required=name in required, is_part=is_part)
 
 
 def _can_compare(old: Props, new: Props, moved: int) -> bool:

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from apiext.base.meta.encoding.json_values import identity
-from apiext.resources.comparison.change import UngradedChange
+from apiext.resources.comparison.change import Direction, UngradedChange
+from apiext.resources.comparison.pattern_languages import pattern_direction
 from apiext.resources.comparison.rule_texts import BOUNDS
 from apiext.resources.comparison.shown import listed, shown
 from apiext.schema.model import Props
@@ -19,6 +20,12 @@ KeywordRule = Callable[[Props, Props], Iterable[UngradedChange]]
 
 _EXCLUSIVE: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 _SIZES: Final = frozenset({"minLength", "minItems", "minProperties"})
+_PATTERN_RULES: Final = {
+    Direction.NARROWED: "patternNarrowed",
+    Direction.WIDENED: "patternWidened",
+    Direction.CHANGED: "patternChanged",
+    None: "patternRewritten",
+}
 _FLOAT32_LIMIT: Final = 2.0**128
 _WIDER_FORMATS: Final = {("int32", "int64"), ("float", "double")}
 """A format, and one that accepts all of its values."""
@@ -99,7 +106,10 @@ def _unique_items(old: Props, new: Props) -> Iterator[UngradedChange]:
 def _pattern(old: Props, new: Props) -> Iterator[UngradedChange]:
     before, after = (props.get("pattern") or "" for props in (old, new))
     if before != after:
-        name = "patternChanged" if before and after else "patternAdded" if after else "patternRemoved"
+        direction = pattern_direction(before, after)
+        name = _PATTERN_RULES[direction]
+        if direction is not None and not (before and after):
+            name = "patternAdded" if after else "patternRemoved"
         yield UngradedChange(name, _changed("pattern", *(shown(text) if text else "" for text in (before, after))))
 
 

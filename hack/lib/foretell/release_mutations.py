@@ -67,6 +67,23 @@ def change_status(versions: list[Json], rng: random.Random) -> str | None:
     return f"subresource status of {chosen['name']} {'added' if found is None else 'removed'}"
 
 
+def change_scale(versions: list[Json], rng: random.Random) -> str | None:
+    """Add the subresource scale with some fields, or remove it."""
+    chosen = rng.choice(versions)
+    subresources = {**(chosen.get("subresources") or {})}
+    if subresources.pop("scale", None) is None:
+        known = (chosen["schema"]["openAPIV3Schema"].get("properties") or {}).items()
+        fields = {part: below.get("properties") or {} for part, below in known}
+        counts = [
+            [name for name, below in fields.get(part, {}).items() if below.get("type") == "integer"] or ["replicas"]
+            for part in ("spec", "status")
+        ]
+        names = [*map(rng.choice, counts)]
+        subresources["scale"] = {"specReplicasPath": f".spec.{names[0]}", "statusReplicasPath": f".status.{names[1]}"}
+    chosen["subresources"] = subresources
+    return f"subresource scale of {chosen['name']} {'added' if 'scale' in subresources else 'removed'}"
+
+
 def remove_rules(versions: list[Json], rng: random.Random) -> str | None:
     """Remove all rules of a version."""
     chosen = rng.choice(versions)
@@ -92,6 +109,7 @@ RELEASE_MUTATIONS: Final[tuple[ReleaseMutation, ...]] = (
     stop_serving,
     drop_version,
     change_status,
+    change_scale,
     remove_rules,
 )
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 Schema = dict[str, Any]
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_LIST_TYPE: Final = "x-kubernetes-list-type"
 _RULES: Final = "x-kubernetes-validations"
 _KNOWN: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -29,6 +30,8 @@ class _Node:
     path: str
     schema: Schema
     is_required: bool = False
+    is_part: bool = False
+    """Whether a list or map around it is atomic."""
 
 
 Change = Callable[[Schema, random.Random], tuple[str, str] | None]
@@ -52,6 +55,8 @@ def mutated(crd: dict[str, Any], rng: random.Random, count: int = 1) -> tuple[di
                 rule, name = found
                 if rule == "defaultAdded" and node.is_required:
                     rule = "requiredDefaultAdded"
+                if rule == "listTypeChanged" and node.is_part and node.schema[_LIST_TYPE] == "atomic":
+                    rule = "mergedPartChanged"
                 done.append(Mutation(rule, node.version, f"{node.path}.{name}" if name else node.path))
                 break
     return made, done
@@ -72,12 +77,14 @@ def _nodes(crd: dict[str, Any]) -> Iterator[_Node]:
 def _below(node: _Node) -> Iterator[_Node]:
     yield node
     schema, path = node.schema, node.path
+    is_part = node.is_part or schema.get("x-kubernetes-map-type") == "atomic"
     for name, child in (schema.get("properties") or {}).items():
         if name not in _KNOWN:
-            yield from _below(_Node(node.version, f"{path}.{name}", child, name in schema.get("required", ())))
+            yield from _below(_Node(node.version, f"{path}.{name}", child, name in schema.get("required", ()), is_part))
     for keyword, step in (("items", "[]"), ("additionalProperties", "[*]")):
         if isinstance(schema.get(keyword), dict):
-            yield from _below(_Node(node.version, f"{path}{step}", schema[keyword]))
+            is_one = keyword == "items" and schema.get(_LIST_TYPE, "atomic") == "atomic"
+            yield from _below(_Node(node.version, f"{path}{step}", schema[keyword], is_part=is_part or is_one))
 
 
 def _drops_unknown(schema: Schema) -> bool:
@@ -179,7 +186,8 @@ def _change_pattern(schema: Schema, _rng: random.Random) -> tuple[str, str] | No
     if schema.get("type") != "string":
         return None
     before = schema.get("pattern")
-    schema["pattern"] = "^[a-q]+$"
+    # unlike any other one: neither accepts what the other does
+    schema["pattern"] = r"^[a-q]+\x00?$"
     return "patternChanged" if before else "patternAdded", ""
 
 
@@ -196,7 +204,7 @@ def _change_rules(schema: Schema, rng: random.Random) -> tuple[str, str] | None:
 def _change_list_type(schema: Schema, _rng: random.Random) -> tuple[str, str] | None:
     if schema.get("type") != "array" or (schema.get("items") or {}).get("type") != "string":
         return None
-    schema["x-kubernetes-list-type"] = "atomic" if schema.get("x-kubernetes-list-type") == "set" else "set"
+    schema[_LIST_TYPE] = "atomic" if schema.get(_LIST_TYPE) == "set" else "set"
     return "listTypeChanged", ""
 
 

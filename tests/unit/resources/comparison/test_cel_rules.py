@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from typing import Any, Final
 
 import pytest
 
 from apiext.resources.comparison.cel_rules import rule_changes
+from apiext.schema.compiled import CompiledSchema
+from tests.support.builders.seeds import seeded
 
 
 def rules(*texts: str, **more: Any) -> dict[str, Any]:
@@ -31,6 +34,13 @@ def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         (["self.a == 1 && self.b"], ["self.b&&self.a==1"], "ruleReportChanged", "ruleReportChanged"),
         (["self.all(x, x > 1) || self.b"], ["self.all(x, x > 1)"], "ruleNarrowed", "ruleWidened"),
         (["!has(self.a) || self.a in ['b']"], ["!has(self.a)"], "ruleNarrowed", "ruleWidened"),
+        (["!(self.a == 1) || self.b"], ["self.a != 1 || self.b"], "ruleReportChanged", "ruleReportChanged"),
+        (["!has(self.a) == !has(self.b)"], ["has(self.a) == has(self.b)"], "ruleReportChanged", "ruleReportChanged"),
+        (
+            ["self.all(x, (!has(x.a) && !has(x.b)) || (has(x.a) && has(x.b)))"],
+            ["self.all(x, has(x.a) == has(x.b))"],
+            *["ruleReportChanged"] * 2,
+        ),
     ],
 )
 def test_both_directions(old: list[str], new: list[str], there: str | None, back: str | None) -> None:
@@ -50,6 +60,9 @@ def test_both_directions(old: list[str], new: list[str], there: str | None, back
         ("self == {'a': 1}", "self == {'b': 1}"),
         ("self == [1]", "self == [?1]"),
         ("self.a", "this is no expression"),
+        ("self.a ? self.b : true", "!self.a || self.b"),
+        ("[self.a] == [!(!self.b)]", "[self.a] == [self.b]"),
+        ("self.a == self.b", "(self.a && self.b) || (!self.a && !self.b)"),
     ],
 )
 def test_other_expressions(old: str, new: str) -> None:
@@ -84,3 +97,79 @@ def test_the_message_of_a_change() -> None:
     (found,) = rule_changes(rules("self.a"), rules("self.a && self.b"))
 
     assert found.message == 'rule "self.a" changed to "self.a && self.b"'
+
+
+TEXT: Final = {"type": "string"}
+OLD: Final = {"type": "object", "properties": {"old": TEXT}}
+
+
+@pytest.mark.parametrize(
+    "rule, fields, old, expected",
+    [
+        ("!has(self.new) || self.other == 'x'", {"new": TEXT, "other": TEXT}, OLD, "newFieldRuleAdded"),
+        ("has(self.new) ? self.old == 'x' : true", {"new": TEXT}, OLD, "newFieldRuleAdded"),
+        ("!(has(self.new) && has(self.old))", {"new": TEXT}, OLD, "newFieldRuleAdded"),
+        ("self.new != 'x' || self.old == 'y'", {"new": TEXT | {"default": "z"}}, OLD, "newFieldRuleAdded"),
+        ("self.new != 'x' || self.old == 'y'", {"new": TEXT | {"default": "x"}}, OLD, "ruleAdded"),
+        ("self.new != 'x' || self.old == 'y'", {"new": TEXT}, OLD, "ruleAdded"),
+        ("!has(self.new) || self.old == 'x'", {"new": TEXT | {"default": "x"}}, OLD, "ruleAdded"),
+        ("has(self.new) || has(self.old)", {"new": TEXT}, OLD, "ruleAdded"),
+        ("has(self.old)", {"new": TEXT}, OLD, "ruleAdded"),
+        ("self.l.all(self, !has(self.new))", {"new": TEXT}, OLD, "ruleAdded"),
+        ("!has(self.new) || self.old == 'x'", {"new": TEXT}, OLD | {"x-kubernetes-preserve-unknown-fields": True}, "ruleAdded"),
+        ("!has(self.new) || self.old == 'x'", {}, {"type": "object", "additionalProperties": TEXT}, "ruleAdded"),
+        ("!has(self.old) || self.old == 'x'", {}, OLD, "ruleAdded"),
+    ],
+)
+def test_rules_about_new_fields(rule: str, fields: dict[str, Any], old: dict[str, Any], expected: str) -> None:
+    """Call an added rule harmless that holds for all objects without the new fields, which the server gives their defaults."""
+    new = {"type": "object", "properties": old.get("properties", {}) | fields} | rules(rule)
+
+    assert changes(old, new) == [expected]
+
+
+ATOMS: Final = ("has(self.a)", "self.a == 1", "self.a != 1", "self.b", "self.a < 2", "has(self.b)", "true", "self.l.exists(x, x == 1)")
+OBJECTS: Final = [
+    {key: value for key, value in {"a": a, "b": b, "l": items}.items() if value is not None}
+    for a in (None, 1, 2)
+    for b in (None, True, False)
+    for items in (None, [1, 2])
+]
+
+
+def random_rule(rng: random.Random, depth: int) -> str:
+    """Return an expression over a few conditions, which fail if a field is missing."""
+    if depth == 0 or rng.random() < 0.1:
+        return rng.choice(ATOMS)
+    form = rng.choice(
+        ("({} && {})", "({} || {})", "!({})", "(({}) == ({}))", "(({}) != ({}))", "({} ? {} : {})", "self.l.all(y, y > 1 || {})")
+    )
+    return form.format(*(random_rule(rng, depth - 1) for _ in range(form.count("{}"))))
+
+
+def accepted(rule: str) -> list[bool]:
+    """Return which objects satisfy a rule."""
+    fields = {"a": {"type": "integer"}, "b": {"type": "boolean"}, "l": {"type": "array", "maxItems": 5, "items": {"type": "integer"}}}
+    schema = CompiledSchema({"type": "object", "properties": fields, "x-kubernetes-validations": [{"rule": rule}]})
+    return [not schema.validate_rules(obj).errors for obj in OBJECTS]
+
+
+def test_random_rules() -> None:
+    """Call no rule equal, narrower or wider that accepts other objects."""
+    found: dict[str, int] = {}
+    for seed in range(120):
+        rng = seeded(f"rule{seed}")
+        old = random_rule(rng, 2)
+        others = {
+            form.format(old)
+            for form in ("!(!{0})", "({0} && {0}) || {0}", "({0}) == true", "!({0})", "({0} ? true : false)", "{0} && self.b")
+        }
+        for new in [*sorted(others), random_rule(rng, 2)]:
+            for change in rule_changes(rules(old, message="m"), rules(new, message="m")):
+                found[change.rule] = found.get(change.rule, 0) + 1
+                if change.rule != "ruleChanged":
+                    pairs = {*zip(accepted(old), accepted(new), strict=True)}
+                    assert change.rule == "ruleNarrowed" or (True, False) not in pairs, (old, new)
+                    assert change.rule == "ruleWidened" or (False, True) not in pairs, (old, new)
+
+    assert found.keys() == {"ruleChanged", "ruleNarrowed", "ruleReportChanged", "ruleWidened"}

@@ -148,3 +148,31 @@ def test_items_beside_unknown_ones() -> None:
 def test_empty_schemas_of_properties() -> None:
     """Compare null as an empty schema, as Go reads it."""
     assert changes(obj(a={}), {"type": "object", "properties": {"a": None}}) == []
+
+
+@pytest.mark.parametrize("outer", ["atomic", "set", "map"])
+def test_types_of_lists_and_maps_in_others(outer: str) -> None:
+    """Call it harmless that a part merges in another way if a list or map around it is replaced as a whole."""
+    of_list = {"type": "array", "x-kubernetes-list-type": outer, "x-kubernetes-list-map-keys": ["k"]}
+    of_map = {"type": "object", "x-kubernetes-map-type": "atomic" if outer == "atomic" else "granular"}
+    changed = [
+        {"x-kubernetes-list-type": kind, "x-kubernetes-map-type": other} for kind, other in (("set", "granular"), ("atomic", "atomic"))
+    ]
+    old, new = (
+        {
+            "properties": {
+                "l": of_list | {"items": {"properties": {"a": one}}},
+                "m": of_map | {"properties": {"a": {"properties": {"b": one}}}},
+            }
+        }
+        for one in changed
+    )
+
+    there, back = ({(change.path, change.rule) for change in compare_schemas(*pair)} for pair in ((old, new), (new, old)))
+
+    paths = ("l[].a", "m.a.b")
+    whole = {(path, rule) for path in paths for rule in ("listTypeChanged", "mapTypeChanged")}
+    parts = {(path, "mergedPartChanged") for path in paths}
+    assert there == (parts if outer == "atomic" else whole)
+    # items of a set must not repeat
+    assert back == (parts | {(path, "listTypeChanged") for path in paths} if outer == "atomic" else whole)

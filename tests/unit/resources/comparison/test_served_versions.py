@@ -159,9 +159,25 @@ def test_an_optional_parent_that_only_one_version_has() -> None:
     stable, after = schema(a=some | {"minProperties": 1}), schema(a=some | {"minProperties": 0})
     beta = version("v1beta1", **schema(a={"type": "object", "properties": {"x": TEXT}, "minProperties": 1}))
 
-    changes = found(crd("widgets", beta, version("v1", storage=True, **after)), known=crd("widgets", beta, version("v1", storage=True, **stable)))
+    changes = found(
+        crd("widgets", beta, version("v1", storage=True, **after)), known=crd("widgets", beta, version("v1", storage=True, **stable))
+    )
 
     assert changes == [("v1 -> v1beta1", "minPropertiesNarrowed", "a")]
+
+
+def test_a_field_that_only_one_version_requires_still() -> None:
+    """Take no notice of what the versions have below a required field: that it is there does not depend on it."""
+    some = {"type": "object", "properties": {"x": TEXT, "y": TEXT}}
+    beta = version("v1beta1", schema=schema(a=some | {"properties": {"x": TEXT}})["schema"] | {"required": ["a"]})
+    stable = schema(a=some)["schema"]
+
+    changes = found(
+        crd("widgets", beta, version("v1", storage=True, schema=stable)),
+        known=crd("widgets", beta, version("v1", storage=True, schema=stable | {"required": ["a"]})),
+    )
+
+    assert changes == [("v1beta1 -> v1", "requiredRemoved", "a"), ("v1 -> v1beta1", "newValueRefused", "a")]
 
 
 def test_values_that_one_version_allows_first_are_a_warning() -> None:

@@ -60,6 +60,9 @@ def changes(old: Props, new: Props) -> list[tuple[str, str]]:
         ({}, {"pattern": "a"}, "patternAdded", "patternRemoved"),
         ({"pattern": ""}, {"pattern": "a"}, "patternAdded", "patternRemoved"),
         ({"pattern": "a"}, {"pattern": "b"}, "patternChanged", "patternChanged"),
+        ({"pattern": "^a+$"}, {"pattern": "^[ab]+$"}, "patternWidened", "patternNarrowed"),
+        ({"pattern": "[[:digit:]]"}, {"pattern": "[0-9]"}, "patternRewritten", "patternRewritten"),
+        ({}, {"pattern": ".?"}, "patternRewritten", "patternRewritten"),
         # format
         ({"type": "string"}, {"type": "string", "format": "date"}, "formatNarrowed", "formatWidened"),
         ({"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}, "formatChanged", "formatChanged"),

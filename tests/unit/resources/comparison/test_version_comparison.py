@@ -15,6 +15,16 @@ NAME: Final = {"name": "Name", "type": "string", "jsonPath": ".spec.name"}
 SIZE: Final = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
 
 
+COUNT: Final = {"type": "integer", "format": "int32", "minimum": 0}
+TEXT: Final = {"type": "string"}
+
+
+def with_fields(replicas: dict[str, Any], selector: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with the fields of a scale."""
+    status = {"type": "object", "properties": {"selector": selector}}
+    return {"type": "object", "properties": {"spec": {"type": "object", "properties": {"replicas": replicas}}, "status": status}}
+
+
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the rules and paths of the changes of a version with these members."""
     versions = (definition(crd("widgets", version("v1", storage=True, **members))).versions[0] for members in (old, new))
@@ -49,12 +59,56 @@ def test_both_directions(old: dict[str, Any], new: dict[str, Any], there: str, b
 
 def _members(short: dict[str, Any]) -> dict[str, Any]:
     """Return the members of a version; `scale` and `columns` are short forms."""
-    members = {key: value for key, value in short.items() if key not in ("scale", "columns")}
+    members = {"schema": with_fields(COUNT, TEXT)} | {key: value for key, value in short.items() if key not in ("scale", "columns")}
     if "scale" in short:
         members["subresources"] = {"scale": short["scale"]}
     if "columns" in short:
         members["additionalPrinterColumns"] = short["columns"]
     return members
+
+
+MAY: Final = ("scaleMayRefuseValues", "spec.replicas")
+REFUSES: Final = ("scaleRefusesValues", "spec.replicas")
+ADDED: Final = ("scaleSubresourceAdded", "")
+
+
+@pytest.mark.parametrize(
+    "replicas, selector, expected",
+    [
+        (COUNT, TEXT, []),
+        ({"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, TEXT, []),
+        ({"type": "integer", "minimum": 0}, TEXT, [MAY]),
+        ({"type": "integer", "format": "int32"}, TEXT, [MAY]),
+        ({"type": "integer", "minimum": -1, "exclusiveMinimum": True, "format": "int32"}, TEXT, []),
+        ({"type": "integer", "minimum": -1, "format": "int32"}, TEXT, [REFUSES]),
+        ({"x-kubernetes-int-or-string": True}, TEXT, [MAY]),
+        ({"type": "number", "minimum": 0}, TEXT, [MAY]),
+        ({"x-kubernetes-preserve-unknown-fields": True}, TEXT, [MAY]),
+        (TEXT, TEXT, [REFUSES]),
+        (COUNT, {"type": "object"}, [("scaleRefusesValues", "status.selector")]),
+        (COUNT, {"x-kubernetes-preserve-unknown-fields": True}, [("scaleMayRefuseValues", "status.selector")]),
+    ],
+)
+def test_values_that_a_scale_refuses(replicas: dict[str, Any], selector: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    """Say of which fields the server will refuse values that objects may have, once a version has a scale."""
+    without = {"schema": with_fields(replicas, selector)}
+    with_scale = without | {"subresources": {"scale": SCALE | SELECTOR}}
+
+    assert changes(without, with_scale) == sorted([*expected, ADDED])
+    assert changes(with_scale, with_scale) == []
+
+
+def test_fields_of_a_scale_without_a_schema() -> None:
+    """Find values of maps and unknown fields, too; what the server drops, no object has."""
+    scale = {"subresources": {"scale": SCALE}}
+    fields = {"spec": {"type": "object", "additionalProperties": TEXT}, "status": {"type": "object"}}
+    kept = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+    assert changes({"schema": {"type": "object", "properties": fields}}, {"schema": {"type": "object", "properties": fields}} | scale) == [
+        REFUSES,
+        ADDED,
+    ]
+    assert changes({"schema": kept}, {"schema": kept} | scale) == [MAY, ("scaleMayRefuseValues", "status.replicas"), ADDED]
 
 
 def test_selectable_fields() -> None:
