@@ -23,6 +23,8 @@ _MOST: Final = 12
 """Changes of a definition for which objects are looked for."""
 _ATTEMPTS: Final = 60
 _DEPTHS: Final = (MAX_DEPTH, MAX_DEPTH, MAX_DEPTH - 1, MAX_DEPTH - 2, 1)
+_MOST_ITEMS: Final = 130
+_WORD: Final = re.compile(r"\w+")
 _STEP: Final = re.compile(r"\[\*?\]|[^.\[\]]+")
 
 
@@ -34,10 +36,11 @@ def witnesses(old: Definition, new: Definition, changes: Sequence[Change], rng: 
     for change in errors[:_MOST]:
         version = versions[change.version]
         root = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        schemas = [with_required(root, path) for path in (change.path, change.path.rpartition(".")[0])]
+        required = with_required(root, change.path)
+        schemas = [required, with_required(root, change.path.rpartition(".")[0]), with_many(required, change)]
         for attempt in range(_ATTEMPTS):
             made = generate_resource(
-                schemas[attempt % 2],
+                schemas[attempt % len(schemas)],
                 rng,
                 api_version=f"{old.group}/{change.version}",
                 kind=old.names.kind,
@@ -68,6 +71,32 @@ def with_required(schema: Json, path: str) -> Json:
         else:
             break
     return found
+
+
+def with_many(schema: Json, change: Change) -> Json:
+    """Return a schema that requires what the text of a change names, in as many items as lists may have: a new limit may be below."""
+    found = copy.deepcopy(schema)
+    pending, named = [_at(found, change.path)], {*_WORD.findall(change.message)}
+    while pending:
+        node = pending.pop()
+        children = node.get("properties") or {}
+        node["required"] = [*(node.get("required") or ()), *(name for name in children if name in named)]
+        pending += [child for name, child in children.items() if name in node["required"]]
+        if isinstance(node.get("items"), dict):
+            node["minItems"] = min(node.get("maxItems", _MOST_ITEMS), _MOST_ITEMS)
+            pending.append(node["items"])
+    return found
+
+
+def _at(schema: Json, path: str) -> Json:
+    """Return the schema of a field, or of the last field above it that has one."""
+    for step in _STEP.findall(path):
+        below = schema.get("items" if step.startswith("[") else "properties") or {}
+        below = below if step.startswith("[") else below.get(step)
+        if not isinstance(below, dict):
+            break
+        schema = below
+    return schema
 
 
 def _is_harmed(old: CompiledVersion, new: CompiledVersion, made: Json) -> bool:

@@ -12,6 +12,8 @@ from tests.support.builders.seeds import seeded
 
 Json = dict[str, Any]
 STRING: Json = {"type": "string"}
+FEW: Json = {"type": "array", "maxItems": 5, "items": STRING | {"maxLength": 9}}
+MANY: Json = {"type": "array", "maxItems": 300, "items": {"type": "object", "properties": {"few": FEW}}}
 
 
 def test_a_path_is_required_through_lists_and_maps() -> None:
@@ -44,8 +46,10 @@ def test_a_path_that_the_schema_lacks_is_required_as_far_as_it_goes() -> None:
         ({"type": "string"}, None),
         ({"type": "string"}, {"type": "string", "maxLength": 3}),
         ({"type": "string", "default": "x"}, {"type": "string", "default": "y"}),
+        (MANY, MANY | {"maxItems": 120}),
+        (MANY, MANY | {"x-kubernetes-validations": [{"rule": "self.size() == 0 || self[0].few.size() < 5"}]}),
     ],
-    ids=["enum", "field", "length", "default"],
+    ids=["enum", "field", "length", "default", "items", "items-of-items"],
 )
 def test_an_object_shows_a_change(old: Json, new: Json | None) -> None:
     """Find an object that the old definition accepts, and the new one refuses, cuts or alters."""
