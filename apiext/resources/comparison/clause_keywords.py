@@ -72,6 +72,9 @@ def without_simple_clauses(props: Props) -> Props:
 def _joined(keyword: str, props: Props, other: Any) -> Any:
     """Return the value of a keyword that means the same as its value in a schema and another one, None if there is none."""
     value = props.get(keyword)
+    if keyword == "enum" and props.get("nullable") is True:
+        # a schema's own enum refuses null, a clause's does not
+        return None
     if keyword == "enum":
         values = {*map(identity, other)}
         # no values would be no enum
@@ -85,8 +88,8 @@ def _joined(keyword: str, props: Props, other: Any) -> Any:
 
 _EXCLUSIVE: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 _BOUNDS: Final = frozenset(BOUNDS)
-_SAME: Final = frozenset({"pattern", "format", "multipleOf", "uniqueItems"})
-"""Keywords that a schema and a clause can only share if they say the same."""
+_SAME: Final = frozenset({"pattern", "multipleOf", "uniqueItems"})
+"""Keywords that a schema and a clause can only share if they say the same. A clause has no type, to which a format could apply."""
 _DOCUMENTATION: Final = frozenset({"description", "title", "example", "externalDocs"})
 
 

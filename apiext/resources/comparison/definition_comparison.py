@@ -116,15 +116,12 @@ def _scale_values(old: Version, new: Version) -> Iterator[UngradedChange]:
         schema = _schema_at(old.schema or _UNKNOWN, path.split("."))
         if not path or after[member] == before.get(member) or schema is None:
             continue
-        is_selector = member == _SELECTOR_PATH
-        kinds = ("string",) if is_selector else ("integer", "number", "int-or-string")
-        kind = type_of(schema)
-        wanted = "a string" if is_selector else "an integer from 0 to 2147483647"
-        least = schema.get("minimum", 0) + (schema.get("exclusiveMinimum") is True)
-        if (kind and kind not in kinds) or (not is_selector and least < 0):
-            yield UngradedChange("scaleRefusesValues", f"{member} of the scale must be {wanted}, and the field is not", path)
-        elif kind != kinds[0] or not (is_selector or _is_count(schema)):
-            yield UngradedChange("scaleMayRefuseValues", f"{member} of the scale must be {wanted}, and the field may be another", path)
+        if member == _SELECTOR_PATH:
+            is_fit, wanted = type_of(schema) == "string", "a string"
+        else:
+            is_fit, wanted = _is_count(schema), f"an integer from 0 to {_MOST}"
+        if not is_fit:
+            yield UngradedChange("scaleRefusesValues", f"{member} of the scale must be {wanted}, and the field may be another", path)
 
 
 def _schema_at(schema: Props, steps: Sequence[str]) -> Props | None:
@@ -140,8 +137,9 @@ def _schema_at(schema: Props, steps: Sequence[str]) -> Props | None:
 
 
 def _is_count(schema: Props) -> bool:
-    """Report whether the server accepts no negative integers, and none of more than 32 bits."""
-    return schema.get("minimum") is not None and (schema.get("format") == "int32" or schema.get("maximum", _MOST + 1) <= _MOST)
+    """Report whether a field has no values but integers that are not negative and have at most 32 bits."""
+    least, most = schema.get("minimum", -1) + (schema.get("exclusiveMinimum") is True), schema.get("maximum", _MOST + 1)
+    return type_of(schema) == "integer" and least >= 0 and (schema.get("format") == "int32" or most <= _MOST)
 
 
 def _columns(old: tuple[PrinterColumn, ...], new: tuple[PrinterColumn, ...]) -> Iterator[UngradedChange]:

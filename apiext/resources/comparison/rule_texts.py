@@ -16,8 +16,6 @@ CLAUSES: Final = (*JUNCTORS, "not")
 _RATCHETED: Final = "Stored objects that break it stay readable, and updates pass that leave the value unchanged."
 _STRICTER: Final = f"The server rejects values that it accepted before. {_RATCHETED}"
 _LOOSER: Final = "The server accepts more values than before."
-_NO_RATCHETING: Final = "With a scale, the server checks the field in every create and update, whatever else it changes."
-_SCALED: Final = "Objects with another value cannot be updated at all."
 _NEW_VALUES: Final = "Readers may see values that could not occur before."
 _NO_UPDATE: Final = "The server refuses this update. Deleting and creating the definition deletes all objects."
 _DEFAULTS: Final = "Defaults are set on every read: objects without the field change for readers at once, without a write."
@@ -61,8 +59,8 @@ _VERSION: Final = {
     "outside metadata and status only.",
     "statusSubresourceRemoved": "The server answers 404 to /status. Updates change the status, too, and the generation counts its changes.",
     "scaleSubresourceAdded": "The server answers at /scale.",
-    "scaleRefusesValues": f"{_NO_RATCHETING} {_SCALED}",
-    "scaleMayRefuseValues": f"{_NO_RATCHETING} {_SCALED} A minimum of 0 and format int32 in an earlier release exclude that.",
+    "scaleRefusesValues": "With a scale, the server checks the field in every create and update, whatever else it changes. Objects with "
+    "another value cannot be updated at all.",
     "scaleSubresourceRemoved": "The server answers 404 to /scale: kubectl scale and autoscalers stop working.",
     "scaleReplicasPathChanged": "kubectl scale and autoscalers read and write another field.",
     "scaleSelectorPathAdded": "Autoscalers find the pods of an object.",

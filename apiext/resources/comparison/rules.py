@@ -76,7 +76,6 @@ _VERSION: Final = (
     ComparisonRule("statusSubresourceRemoved", "statusSubresource", _REMOVED, _CLIENTS, _ERROR),
     ComparisonRule("scaleSubresourceAdded", "scaleSubresource", _ADDED, _NOBODY, _NOTE),
     ComparisonRule("scaleRefusesValues", "scaleValues", _CHANGED, _WRITERS, _ERROR),
-    ComparisonRule("scaleMayRefuseValues", "scaleValues", _CHANGED, _WRITERS, _WARNING),
     ComparisonRule("scaleSubresourceRemoved", "scaleSubresource", _REMOVED, _CLIENTS, _ERROR),
     ComparisonRule("scaleReplicasPathChanged", "scaleReplicasPath", _CHANGED, _CLIENTS, _ERROR),
     ComparisonRule("scaleSelectorPathAdded", "scaleSelectorPath", _ADDED, _NOBODY, _NOTE),

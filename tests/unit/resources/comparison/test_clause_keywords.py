@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any, Final
 
 import pytest
 
+from apiext.resources.comparison.clause_keywords import without_simple_clauses
 from apiext.resources.comparison.schema_comparison import compare_schemas
+from apiext.schema.compiled import CompiledSchema
+from tests.support.builders.seeds import seeded
 
 Props = dict[str, Any]
 SHORT: Final[Props] = {"maxLength": 3}
@@ -105,3 +109,57 @@ def test_a_string_that_becomes_int_or_string() -> None:
     """Report the type alone if a generator adds anyOf with it."""
     assert changes({"type": "string"}, EITHER | {"anyOf": PAIR}) == ["typeWidened"]
     assert changes(EITHER | {"anyOf": PAIR}, {"type": "string"}) == ["typeNarrowed"]
+
+
+VALUES: Final = (
+    None,
+    "",
+    "a",
+    "abc",
+    "abcdef",
+    0,
+    1,
+    2,
+    3,
+    5.5,
+    -1,
+    2**40,
+    [],
+    ["a"],
+    ["a", "a"],
+    ["a", "b", "c"],
+    {},
+    {"x": "a"},
+    {"x": 1, "y": 2},
+)
+KEYWORDS: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
+    "string": {"enum": (["a", "abc"], ["a"]), "maxLength": (3, 5), "minLength": (1, 2), "pattern": ("a", "b"), "format": ("date", "byte")},
+    "integer": {"minimum": (1, 0), "maximum": (3, 2), "exclusiveMinimum": (True, True), "multipleOf": (2, 3), "enum": ([1, 2], [2, 3])},
+    "array": {"maxItems": (2, 1), "minItems": (1, 2), "uniqueItems": (True, True), "enum": ([["a"]], [["a"], []])},
+    "object": {"required": (["x"], ["y"]), "minProperties": (1, 2), "maxProperties": (1, 2)},
+}
+
+
+def some(kind: str, rng: random.Random) -> Props:
+    """Return some keywords for values of a type."""
+    known = KEYWORDS[kind]
+    return {name: rng.choice(known[name]) for name in rng.sample(sorted(known), rng.randint(0, len(known)))}
+
+
+def test_clauses_that_a_schema_says_itself_mean_the_same() -> None:
+    """Accept the same values with a clause and without it."""
+    replaced = 0
+    for seed in range(1_500):
+        rng = seeded(f"clause{seed}")
+        kind = rng.choice(sorted(KEYWORDS))
+        clauses = [some(kind, rng) | ({"not": {"enum": ["abc"]}} if rng.random() < 0.2 else {}) for _ in range(rng.randint(1, 2))]
+        node = {"type": kind, "nullable": rng.random() < 0.3, **some(kind, rng), "allOf": clauses}
+        other = without_simple_clauses(node)
+        replaced += "allOf" not in other
+        accepted = [
+            [not schema.validate_values({"a": value}) for value in VALUES]
+            for schema in (CompiledSchema({"type": "object", "properties": {"a": one}}) for one in (node, other))
+        ]
+        assert accepted[0] == accepted[1], (node, other)
+
+    assert replaced

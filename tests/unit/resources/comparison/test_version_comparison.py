@@ -67,7 +67,6 @@ def _members(short: dict[str, Any]) -> dict[str, Any]:
     return members
 
 
-MAY: Final = ("scaleMayRefuseValues", "spec.replicas")
 REFUSES: Final = ("scaleRefusesValues", "spec.replicas")
 ADDED: Final = ("scaleSubresourceAdded", "")
 
@@ -77,16 +76,16 @@ ADDED: Final = ("scaleSubresourceAdded", "")
     [
         (COUNT, TEXT, []),
         ({"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, TEXT, []),
-        ({"type": "integer", "minimum": 0}, TEXT, [MAY]),
-        ({"type": "integer", "format": "int32"}, TEXT, [MAY]),
+        ({"type": "integer", "minimum": 0}, TEXT, [REFUSES]),
+        ({"type": "integer", "format": "int32"}, TEXT, [REFUSES]),
         ({"type": "integer", "minimum": -1, "exclusiveMinimum": True, "format": "int32"}, TEXT, []),
         ({"type": "integer", "minimum": -1, "format": "int32"}, TEXT, [REFUSES]),
-        ({"x-kubernetes-int-or-string": True}, TEXT, [MAY]),
-        ({"type": "number", "minimum": 0}, TEXT, [MAY]),
-        ({"x-kubernetes-preserve-unknown-fields": True}, TEXT, [MAY]),
+        ({"x-kubernetes-int-or-string": True}, TEXT, [REFUSES]),
+        ({"type": "number", "minimum": 0}, TEXT, [REFUSES]),
+        ({"x-kubernetes-preserve-unknown-fields": True}, TEXT, [REFUSES]),
         (TEXT, TEXT, [REFUSES]),
         (COUNT, {"type": "object"}, [("scaleRefusesValues", "status.selector")]),
-        (COUNT, {"x-kubernetes-preserve-unknown-fields": True}, [("scaleMayRefuseValues", "status.selector")]),
+        (COUNT, {"x-kubernetes-preserve-unknown-fields": True}, [("scaleRefusesValues", "status.selector")]),
     ],
 )
 def test_values_that_a_scale_refuses(replicas: dict[str, Any], selector: dict[str, Any], expected: list[tuple[str, str]]) -> None:
@@ -108,7 +107,7 @@ def test_fields_of_a_scale_without_a_schema() -> None:
         REFUSES,
         ADDED,
     ]
-    assert changes({"schema": kept}, {"schema": kept} | scale) == [MAY, ("scaleMayRefuseValues", "status.replicas"), ADDED]
+    assert changes({"schema": kept}, {"schema": kept} | scale) == [REFUSES, ("scaleRefusesValues", "status.replicas"), ADDED]
 
 
 def test_selectable_fields() -> None:
