@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from apiext.resources.comparison.change import Direction, UngradedChange
 from apiext.resources.comparison.field_keywords import OtherFields, other_fields
+from apiext.resources.comparison.rule_bounds import holds_for_all
 from apiext.resources.comparison.rule_logic import TruthTable, atom, decision, holds_without, opposite
 from apiext.resources.comparison.shown import shown
 from apiext.schema.cel.ast import (
@@ -52,14 +53,18 @@ def rule_changes(old: Props, new: Props) -> Iterator[UngradedChange]:
         yield from _same_text(text, before.pop(text), after.pop(text))
     if before and after:
         yield from _rewritten(before, after)
-    added = _new_fields(old, new) if after else {}
     for text in after:
-        expression = _parsed(text) if added else None
-        if expression is not None and holds_without(expression, added):
-            yield UngradedChange("newFieldRuleAdded", f"rule {shown(text)} was added, about new fields")
+        if _is_kept(text, old, new):
+            yield UngradedChange("keptRuleAdded", f"rule {shown(text)} was added, which all objects keep")
         else:
             yield UngradedChange("ruleAdded", f"rule {shown(text)} was added")
     yield from (UngradedChange("ruleRemoved", f"rule {shown(text)} was removed") for text in before)
+
+
+def _is_kept(text: str, old: Props, new: Props) -> bool:
+    """Report whether all objects surely satisfy a rule: it is about fields that none has, or says what other keywords said already."""
+    expression = _parsed(text)
+    return expression is not None and (holds_without(expression, _new_fields(old, new)) or holds_for_all(expression, old, new))
 
 
 def _new_fields(old: Props, new: Props) -> dict[str, Any]:

@@ -134,7 +134,7 @@ _VALUES: Final = {
     "uniqueItemsNarrowed": _STRICTER,
     "uniqueItemsWidened": _LOOSER,
     "ruleAdded": _STRICTER,
-    "newFieldRuleAdded": "The rule holds for all objects that lack the new fields, or have their defaults. No stored object has others.",
+    "keptRuleAdded": "No stored object breaks the rule: it is about new fields, or limits what was limited before. Later writes keep it.",
     "ruleRemoved": _LOOSER,
     "ruleNarrowed": f"The new rule requires what the former one did, and more. {_STRICTER}",
     "ruleWidened": "The new rule requires less than the former one.",

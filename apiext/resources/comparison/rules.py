@@ -146,7 +146,7 @@ _VALUES: Final = (
     ComparisonRule("uniqueItemsNarrowed", "uniqueItems", _NARROWED, _WRITERS, _ERROR, UNHANDLED),
     ComparisonRule("uniqueItemsWidened", "uniqueItems", _WIDENED, _NOBODY, _NOTE, UNHANDLED),
     ComparisonRule("ruleAdded", "rule", _NARROWED, _WRITERS, _ERROR, UNHANDLED),
-    ComparisonRule("newFieldRuleAdded", "rule", _NARROWED, _NOBODY, _NOTE, UNHANDLED),
+    ComparisonRule("keptRuleAdded", "rule", _NARROWED, _NOBODY, _NOTE, UNHANDLED),
     ComparisonRule("ruleRemoved", "rule", _WIDENED, _NOBODY, _NOTE, UNHANDLED),
     ComparisonRule("ruleNarrowed", "ruleText", _NARROWED, _WRITERS, _ERROR, UNHANDLED),
     ComparisonRule("ruleWidened", "ruleText", _WIDENED, _NOBODY, _NOTE, UNHANDLED),

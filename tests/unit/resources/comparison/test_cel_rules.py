@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
 
+from apiext.base.meta.encoding import json_codec
 from apiext.resources.comparison.cel_rules import rule_changes
 from apiext.schema.compiled import CompiledSchema
 from tests.support.builders.seeds import seeded
@@ -106,10 +108,10 @@ OLD: Final = {"type": "object", "properties": {"old": TEXT}}
 @pytest.mark.parametrize(
     "rule, fields, old, expected",
     [
-        ("!has(self.new) || self.other == 'x'", {"new": TEXT, "other": TEXT}, OLD, "newFieldRuleAdded"),
-        ("has(self.new) ? self.old == 'x' : true", {"new": TEXT}, OLD, "newFieldRuleAdded"),
-        ("!(has(self.new) && has(self.old))", {"new": TEXT}, OLD, "newFieldRuleAdded"),
-        ("self.new != 'x' || self.old == 'y'", {"new": TEXT | {"default": "z"}}, OLD, "newFieldRuleAdded"),
+        ("!has(self.new) || self.other == 'x'", {"new": TEXT, "other": TEXT}, OLD, "keptRuleAdded"),
+        ("has(self.new) ? self.old == 'x' : true", {"new": TEXT}, OLD, "keptRuleAdded"),
+        ("!(has(self.new) && has(self.old))", {"new": TEXT}, OLD, "keptRuleAdded"),
+        ("self.new != 'x' || self.old == 'y'", {"new": TEXT | {"default": "z"}}, OLD, "keptRuleAdded"),
         ("self.new != 'x' || self.old == 'y'", {"new": TEXT | {"default": "x"}}, OLD, "ruleAdded"),
         ("self.new != 'x' || self.old == 'y'", {"new": TEXT}, OLD, "ruleAdded"),
         ("!has(self.new) || self.old == 'x'", {"new": TEXT | {"default": "x"}}, OLD, "ruleAdded"),
@@ -128,6 +130,44 @@ def test_rules_about_new_fields(rule: str, fields: dict[str, Any], old: dict[str
     assert changes(old, new) == [expected]
 
 
+WORDS: Final = {"type": "array", "maxItems": 3, "items": TEXT}
+LISTS: Final = {"type": "array", "maxItems": 2, "items": {"type": "object", "properties": {"l": WORDS, "d": WORDS | {"default": ["x"]}}}}
+LIMITED: Final = {"type": "object", "required": ["l"], "properties": {"l": LISTS, "o": LISTS, "n": WORDS | {"nullable": True}}}
+
+
+@pytest.mark.parametrize(
+    "rule, expected",
+    [
+        ("self.l.size() <= 2", "keptRuleAdded"),
+        ("size(self.l) < 3 && self.l.size() + 1 > 0", "keptRuleAdded"),
+        ("self.l.size() < 2", "ruleAdded"),
+        ("self.l.size() == 2 || true", "keptRuleAdded"),
+        ("self.o.size() <= 2", "ruleAdded"),
+        ("!has(self.o) || self.o.size() <= 2", "keptRuleAdded"),
+        ("has(self.o) || self.o.size() <= 2", "ruleAdded"),
+        ("has(self.o) ? self.o.size() <= 2 : true", "keptRuleAdded"),
+        ("has(self.o) && self.o.size() <= 2", "ruleAdded"),
+        ("!has(self.n) || self.n.size() <= 3", "ruleAdded"),
+        ("(self.l.size() > 0 ? self.l[0].d.size() : 0) + (self.l.size() > 1 ? self.l[1].d.size() : 0) <= 6", "keptRuleAdded"),
+        ("(self.l.size() > 0 ? self.l[0].d.size() : 0) + (self.l.size() > 1 ? self.l[1].d.size() : 0) <= 5", "ruleAdded"),
+        ("(self.l.size() > 0 ? self.l[1].d.size() : 0) <= 6", "ruleAdded"),
+        ("(self.l.size() > 0 ? self.l[0].l.size() : 0) <= 6", "ruleAdded"),
+        ("self.l.size() > 0 ? (has(self.l[0].l) ? self.l[0].l.size() : 0) <= 3 : !(1 > 2)", "keptRuleAdded"),
+    ],
+)
+def test_rules_about_limits(rule: str, expected: str) -> None:
+    """Call an added rule harmless that the limits of the former schema imply, if its evaluation cannot fail."""
+    assert changes(LIMITED, LIMITED | rules(rule)) == [expected]
+
+
+def test_a_default_that_is_longer_than_the_former_limit() -> None:
+    """Count what the server sets, too."""
+    old = {"type": "object", "properties": {"l": WORDS}}
+    new = {"type": "object", "properties": {"l": WORDS | {"maxItems": 4, "default": ["a"] * 4}}}
+
+    assert "ruleAdded" in changes(old, new | rules("self.l.size() <= 3"))
+
+
 ATOMS: Final = ("has(self.a)", "self.a == 1", "self.a != 1", "self.b", "self.a < 2", "has(self.b)", "true", "self.l.exists(x, x == 1)")
 OBJECTS: Final = [
     {key: value for key, value in {"a": a, "b": b, "l": items}.items() if value is not None}
@@ -137,14 +177,14 @@ OBJECTS: Final = [
 ]
 
 
-def random_rule(rng: random.Random, depth: int) -> str:
+def random_rule(rng: random.Random, depth: int, atoms: Sequence[str] = ATOMS) -> str:
     """Return an expression over a few conditions, which fail if a field is missing."""
     if depth == 0 or rng.random() < 0.1:
-        return rng.choice(ATOMS)
+        return rng.choice(atoms)
     form = rng.choice(
         ("({} && {})", "({} || {})", "!({})", "(({}) == ({}))", "(({}) != ({}))", "({} ? {} : {})", "self.l.all(y, y > 1 || {})")
     )
-    return form.format(*(random_rule(rng, depth - 1) for _ in range(form.count("{}"))))
+    return form.format(*(random_rule(rng, depth - 1, atoms) for _ in range(form.count("{}"))))
 
 
 def accepted(rule: str) -> list[bool]:
@@ -157,7 +197,7 @@ def accepted(rule: str) -> list[bool]:
 def test_random_rules() -> None:
     """Call no rule equal, narrower or wider that accepts other objects."""
     found: dict[str, int] = {}
-    for seed in range(120):
+    for seed in range(60):
         rng = seeded(f"rule{seed}")
         old = random_rule(rng, 2)
         others = {
@@ -173,3 +213,33 @@ def test_random_rules() -> None:
                     assert change.rule == "ruleWidened" or (False, True) not in pairs, (old, new)
 
     assert found.keys() == {"ruleChanged", "ruleNarrowed", "ruleReportChanged", "ruleWidened"}
+
+
+LIMITS: Final = (
+    "self.l.size() <= 2", "self.l.size() > 0", "self.l.size() > 1", "has(self.o)", "self.o.size() < 3", "has(self.n)", "self.n.size() >= 0",
+    "self.l[0].d.size() < 4", "self.l[1].d.size() + self.l.size() < 6", "has(self.l[0].l)", "self.l[0].l.size() < 4",
+    "self.l[0].l.size() > 2",
+)  # fmt: skip
+ITEMS: Final = ({}, {"l": []}, {"l": ["a"] * 3, "d": ["a"] * 3})
+LIMITED_OBJECTS: Final = [
+    {"l": items} | more
+    for items in ([], *([item] for item in ITEMS), *([item, item] for item in ITEMS))
+    for more in ({}, {"o": []}, {"o": [{}, {}]}, {"n": None}, {"n": ["a"] * 3})
+]
+
+
+def test_random_rules_about_limits() -> None:
+    """Call no added rule harmless that an object of the former schema breaks."""
+    kept = 0
+    for seed in range(600):
+        rule = random_rule(seeded(f"limit{seed}"), 3, LIMITS)
+        if changes(LIMITED, LIMITED | rules(rule)) == ["keptRuleAdded"]:
+            kept += 1
+            schema = CompiledSchema(LIMITED | rules(rule))
+            for given in LIMITED_OBJECTS:
+                obj = json_codec.loads(json_codec.dumps(given))
+                schema.coerce(obj)
+                assert not schema.validate_values(obj)
+                assert not schema.validate_rules(obj).errors, (rule, obj)
+
+    assert kept
