@@ -220,11 +220,10 @@ LIMITS: Final = (
     "self.l[0].d.size() < 4", "self.l[1].d.size() + self.l.size() < 6", "has(self.l[0].l)", "self.l[0].l.size() < 4",
     "self.l[0].l.size() > 2",
 )  # fmt: skip
-ITEMS: Final = ({}, {"l": []}, {"l": ["a"] * 3, "d": ["a"] * 3})
+ITEMS: Final[list[dict[str, Any]]] = [{}, {"l": []}, {"l": ["a"] * 3, "d": ["a"] * 3}]
+MORE: Final[list[dict[str, Any]]] = [{}, {"o": []}, {"o": [{}, {}]}, {"n": None}, {"n": ["a"] * 3}]
 LIMITED_OBJECTS: Final = [
-    {"l": items} | more
-    for items in ([], *([item] for item in ITEMS), *([item, item] for item in ITEMS))
-    for more in ({}, {"o": []}, {"o": [{}, {}]}, {"n": None}, {"n": ["a"] * 3})
+    {"l": items} | more for items in ([], *([item] for item in ITEMS), *([item, item] for item in ITEMS)) for more in MORE
 ]
 
 

@@ -111,7 +111,7 @@ def test_a_string_that_becomes_int_or_string() -> None:
     assert changes(EITHER | {"anyOf": PAIR}, {"type": "string"}) == ["typeNarrowed"]
 
 
-VALUES: Final = (
+VALUES: Final[tuple[Any, ...]] = (
     None,
     "",
     "a",
