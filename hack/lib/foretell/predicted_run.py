@@ -299,5 +299,5 @@ def _parts(text: str) -> list[str]:
     Of undeclared fields, it names some: it stops at the first one of a map, whose fields it takes in any order.
     """
     if _UNDECLARED in text:
-        return [text.partition("Kind=")[0], _UNDECLARED]
+        return [*sorted(text.partition("Kind=")[0].splitlines()), _UNDECLARED]
     return sorted(_PARTS.split(text))
