@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from apiext.base.texts import counted
 from apiext.tools.plan import field_lines, summary, verdict
 from apiext.tools.plan.plan import Safety, State
 from apiext.tools.reports.console import ConsoleReport
@@ -149,7 +150,7 @@ def _shared_steps(plans: Sequence[DefinitionPlan], limits: _Limits) -> Iterator[
     for names, lines in shared:
         about = f" for {summary.names_line(names)}" if len(plans) > 1 else ""
         if not limits.has_steps:
-            yield _Line("do", "bold", f"{about}: {len(lines)} steps, which --steps prints")
+            yield _Line("do", "bold", f"{about}: {counted(len(lines), 'step')}, which --steps prints")
             continue
         yield _Line("do", "bold", about)
         yield from (_Line(f"  {line}") for line in lines)
