@@ -145,6 +145,10 @@ class ClusterDefinitions:
         xrd = self.xrds.get(owner)
         return None if xrd is None else ConversionHolder(xrd, XRDS, crd_names(xrd))
 
+    def are_known(self) -> bool:
+        """Report whether all definitions have been listed: the XRDs, too, if the cluster has them."""
+        return self.crds.synced.is_set() and (self.crds.get(CRD_OF_XRDS) is None or self.xrds.synced.is_set())
+
 
 def conversion_summary(conversion: Json) -> Json:
     """Return what is kept of a Conversion object: all but its managed fields and its revision."""

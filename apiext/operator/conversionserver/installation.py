@@ -184,14 +184,22 @@ class Installation:
                 await self._recorder.record(found, "ConversionMissing", f"There is no Conversion {name}. {state}".rstrip(), warning=True)
 
     def _report_distribution(self) -> None:
-        """Mark the CA bundle as distributed when all CRDs that call this webhook have it."""
-        if self._distributed == self._bundle or any(self._lacks_bundle(crd) for crd in self._crds.all()):
+        """Mark the CA bundle as distributed when all CRDs that call this webhook have it, apart from those that nobody keeps.
+
+        Nobody keeps a CRD of an XRD that is gone, or does not call this webhook any more: waiting for it would end with the certificate.
+        """
+        known = self._definitions.are_known()
+        if self._distributed == self._bundle or not known or any(self._lacks_bundle(crd) for crd in self._crds.all()):
             return
         self._distributed = self._bundle
         self._source.mark_distributed(self._bundle)
 
     def _lacks_bundle(self, crd: Json) -> bool:
-        return self._target.is_called_by(crd["spec"]["conversion"]) and self._patch(crd, [crd["metadata"]["name"]]) is not None
+        name = crd["metadata"]["name"]
+        holder = self._definitions.holder(name)
+        if holder is None or not all(self._target.is_called_by(one["spec"]["conversion"]) for one in (crd, holder.object)):
+            return False
+        return self._patch(holder.object, holder.crds) is not None or self._patch(crd, [name]) is not None
 
 
 def _strategy(found: Json) -> str:

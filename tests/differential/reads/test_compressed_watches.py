@@ -41,7 +41,7 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 
 def _watched(side: Side, watch: Step) -> tuple[Any, ...]:
-    """Return the head of an answer, and the types of the events in it."""
+    """Return the head of an answer, and the types of the events in it; how many bookmarks follow each other depends on the time."""
     response, data = side.raw(watch)
     encoding = response.headers.get("Content-Encoding")
     if encoding == "gzip":
@@ -50,7 +50,8 @@ def _watched(side: Side, watch: Step) -> tuple[Any, ...]:
         assert first.decompress(data)
         assert first.eof
         data = gzip.decompress(data)
-    types = [json.loads(line)["type"] for line in data.splitlines()]
+    found = [json.loads(line)["type"] for line in data.splitlines()]
+    types = [one for one, before in zip(found, ["", *found], strict=False) if (one, before) != ("BOOKMARK", "BOOKMARK")]
     return response.status, encoding, response.headers.get("Vary"), response.headers["Content-Type"], types
 
 

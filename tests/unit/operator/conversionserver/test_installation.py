@@ -298,6 +298,20 @@ async def test_changes_the_xrd(source: Source) -> None:
         await until(lambda: source.distributed == ["one"])
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["changed", "gone"])
+async def test_does_not_wait_for_crds_that_nobody_keeps(source: Source, *, is_there: bool) -> None:
+    """Publish a new CA bundle although a CRD keeps the old one: its XRD is gone, or calls no webhook, and Crossplane does nothing."""
+    followed = Followed()
+    host = CrossplaneHost(followed, xrd("none"))
+    if not is_there:
+        followed.xrds.deleted(host.xrd)
+    await followed.put(owned(crd(conversion=ours("zero"))), conversion())
+
+    async with installing(followed, source, host):
+        await until(lambda: source.distributed == ["one"])
+    assert host.conversion == ours("zero")
+
+
 async def test_gives_the_conversion_of_an_xrd_back(source: Source) -> None:
     """Remove spec.conversion where an XRD asks for none: an XRD may not name the strategy None."""
     followed = Followed()
