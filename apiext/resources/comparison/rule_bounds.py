@@ -141,7 +141,7 @@ class _Reader:
         return _UNKNOWN
 
     def _guards(self, condition: Expression, *, is_true: bool, guards: _Guards) -> _Guards:
-        """Return what is there if a condition is true, or false."""
+        """Return the fields and items that exist wherever a condition has a result."""
         match condition:
             case Select(operand=operand, field=name, test_only=True) if is_true:
                 place = self._place(operand, guards)

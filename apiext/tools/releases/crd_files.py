@@ -79,7 +79,7 @@ async def create_release(origin: str, drafts: Iterable[Object], *, remarks: Sequ
 
 
 def crds_of_file(file: ManifestFile, remarks: list[str]) -> Iterator[Manifest]:
-    """Yield the CRDs of a file, as it has them, and those that Crossplane makes of its XRDs. Add remarks about what is left out.
+    """Yield the CRDs in a file, and the CRDs that Crossplane makes of its XRDs. Append a remark for each part that is left out.
 
     An XRD without versions is yielded itself: it may be a patch.
 

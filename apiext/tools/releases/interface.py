@@ -101,7 +101,7 @@ class StoredCounter(Protocol):
     """
 
     async def counts_stored(self) -> bool:
-        """Report whether the source counts objects. A server of apiext does, for users who may read /stored."""
+        """Report whether the source can count stored objects. Only a server of apiext can, for users who may read /stored."""
         ...
 
     async def stored_counts(self, definition: Definition) -> tuple[Mapping[str, int], int]:
