@@ -158,12 +158,13 @@ def _value(value: Any) -> str:
 
 
 def limited(errors: Iterable[FieldError]) -> list[FieldError]:
-    """Return the first errors, up to MAX_VIOLATIONS errors or MAX_ERROR_CHARACTERS of text."""
+    """Return the first errors, up to MAX_VIOLATIONS errors or MAX_ERROR_CHARACTERS of text, that of the largest one excepted."""
     shown: list[FieldError] = []
-    size = 0
+    size = largest = 0
     for error in errors:
         shown.append(error)
-        size += len(str(error))
+        own = len(str(error))
+        size, largest = size + min(own, largest), max(own, largest)
         if size >= MAX_ERROR_CHARACTERS or len(shown) == MAX_VIOLATIONS:
             break
     return shown

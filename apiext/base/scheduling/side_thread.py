@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -21,11 +21,14 @@ _UNDER_WAY: Final[set[Future[Any]]] = set()
 
 
 class CountedThreads(ThreadPoolExecutor):
-    """Threads of which it is known whether they work, see `at_rest`. Only threads of the event loop and their own may submit work."""
+    """Threads that leave the event loop its turns, and of which it is known whether they work, see `at_rest`.
+
+    Only threads of the event loop and their own may submit work.
+    """
 
     def submit(self, work: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
         """Let a thread work, and return the future result."""
-        future = super().submit(work, *args, **named)
+        future = super().submit(with_short_turns, partial(work, *args, **named))
         _UNDER_WAY.add(future)
         future.add_done_callback(_UNDER_WAY.discard)
         return future
@@ -46,7 +49,7 @@ async def at_rest(work: Callable[[], T], seconds: float) -> T:
 
 async def aside(work: Callable[[], T]) -> T:
     """Return the result of long work, which a thread does."""
-    return await asyncio.get_running_loop().run_in_executor(_thread(), with_short_turns, work)
+    return await asyncio.get_running_loop().run_in_executor(_thread(), work)
 
 
 @cache

@@ -29,12 +29,12 @@ class Result:
     The number decides which branch of an anyOf or oneOf is reported: the best match.
     """
 
-    __slots__ = ("_size", "match_count", "violations")
+    __slots__ = ("_largest", "_size", "match_count", "violations")
 
     def __init__(self) -> None:
         self.violations: dict[str, Violation] = {}
         self.match_count = 0
-        self._size = 0
+        self._size = self._largest = 0
 
     @property
     def is_valid(self) -> bool:
@@ -50,12 +50,17 @@ class Result:
         """Add a violation, unless it is None or known."""
         if violation is not None:
             self.violations.setdefault(violation.message, violation)
-            self._size += len(violation.message)
+            self._count(len(violation.message))
+
+    def _count(self, size: int) -> None:
+        """Count the characters of a violation. One alone, however large, does not make the result full."""
+        self._size, self._largest = self._size + min(size, self._largest), max(size, self._largest)
 
     def merge(self, other: Result) -> None:
         """Add the violations and the match count of another result."""
         self.match_count += other.match_count
         self._size += other._size
+        self._count(other._largest)
         if other.violations and not self.violations:
             # A merged result is only asked whether it is valid.
             self.violations = other.violations

@@ -122,7 +122,8 @@ async def _outcome(judged: CompiledDefinition, name: str, owner: FieldOwner, who
     except StatusError as error:
         return _refused(version, who, live, error)
     found: list[Group] = []
-    if result.keys() != live.keys() or any(result[member] is not live[member] for member in live if member != "metadata"):
+    is_changed = result.keys() != live.keys() or any(result[member] is not live[member] for member in live if member != "metadata")
+    if is_changed or not version.is_valid(result):
         # an update ignores what belongs to another subresource
         result, _, refusal = version.update(result, live, owner.subresource)
         for path, message in refused(version, result, refusal) if refusal is not None else ():

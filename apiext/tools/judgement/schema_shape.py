@@ -41,6 +41,9 @@ def shape(schema: Any) -> Any:
 def extends(old: Any, new: Any, *, keeps_unknown: bool = False) -> bool:
     """Return whether the shape `new` is that of `old` with more properties, of which objects have none: they merge as before.
 
+    A property with a default is none of these: objects that are stored in another version lack it, and applies, which set no defaults,
+    are refused if it is required.
+
     `keeps_unknown`: they are shapes of the items of a list that preserves unknown fields.
     """
     if old == new:
@@ -56,8 +59,9 @@ def extends(old: Any, new: Any, *, keeps_unknown: bool = False) -> bool:
     before, after = old.get("properties") or {}, new.get("properties") or {}
     if not before.keys() <= after.keys() or not all(extends(child, after[name]) for name, child in before.items()):
         return False
+    added = after.keys() - before.keys()
     # where any field is allowed, an object may have one that now gets a type
-    return before.keys() == after.keys() or not (keeps_unknown or not before)
+    return not added or not (keeps_unknown or not before or any("default" in after[name] for name in added))
 
 
 def versions_that_merge_differently(old: CompiledDefinition, new: CompiledDefinition) -> frozenset[str]:

@@ -173,21 +173,21 @@ class ReferenceRun:
         if dropped:
             # a server refuses to drop a version while storedVersions name it
             moved = _moved(current["spec"]["versions"], self.pair.versions)
-            self._patch(self._one, {"spec": {"versions": moved}})
-            kept = [version["name"] for version in moved if version["storage"]]
-            self._patch(f"{self._one}/status", {"status": {"storedVersions": kept}})
+            self._replace("", "spec", {"versions": moved})
+            self._replace("/status", "status", {"storedVersions": [version["name"] for version in moved if version["storage"]]})
         spec = self.new_crd["spec"]
-        self._patch(self._one, {"spec": {name: spec[name] for name in ("versions", "conversion") if name in spec}})
+        self._replace("", "spec", {name: spec[name] for name in ("versions", "conversion") if name in spec})
         # while an object is unreadable, the cache of the reference answers no lists
         served = next(version["name"] for version in spec["versions"] if version["served"])
         listing = self.path(served, namespace="none", query="?limit=1")
         until(lambda: MARK in json.dumps(self.client.ask("GET", listing, None, TABLE.items())[1]), patience=_PATIENCE)
 
-    def _patch(self, path: str, body: Json) -> None:
-        """Patch the definition, again until nobody else changes it."""
+    def _replace(self, subresource: str, part: str, members: Json) -> None:
+        """Replace members of a part of the definition, again until nobody else changes it. A merge patch would drop nulls in defaults."""
 
         def is_done() -> bool:
-            code, answer = self.client.ask("PATCH", path, body, MERGE.items())
+            current = self.client.must("GET", self._one)
+            code, answer = self.client.ask("PUT", self._one + subresource, current | {part: current[part] | members})
             assert code in {http.HTTPStatus.OK, http.HTTPStatus.CONFLICT}, answer
             return code == http.HTTPStatus.OK
 

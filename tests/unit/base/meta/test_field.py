@@ -59,3 +59,11 @@ def test_distinct_keeps_the_first() -> None:
 
     assert field.distinct([one, other, field.invalid(field.Path("a"), 1, "x"), other]) == [one, other]
     assert field.distinct([one]) == [one]
+
+
+def test_a_large_error_hides_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show the errors after one whose value alone is as long as all may be, and stop when the others are."""
+    monkeypatch.setattr(field, "MAX_ERROR_CHARACTERS", 100)
+    large, small = field.invalid(field.Path("a"), "x" * 200, ""), field.required(field.Path("b"))
+    assert field.limited([large, small]) == [large, small]
+    assert len(field.limited([small] * 100)) == 1 + -(-100 // len(str(small)))

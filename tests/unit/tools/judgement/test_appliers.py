@@ -121,6 +121,20 @@ async def test_applies_are_repeated_if_the_stored_version_has_another_default() 
     assert "failed to create typed live object" in _messages(judge.report(), FindingKind.APPLIER)[0]
 
 
+async def test_applies_are_repeated_if_their_version_requires_a_field_with_a_default() -> None:
+    """Refuse a manifest without the field: an apply sets no default, and a read sets those of the version of the stored object."""
+    other = version("v2", schema=root(host=STRING, size=INTEGER))
+    required = {"type": "object", "required": ["extra"], "properties": root(host=STRING, size=INTEGER)["properties"]}
+    required["properties"] = required["properties"] | {"extra": STRING | {"default": "x"}}
+    old = definition(crd("widgets", v1(root(host=STRING, size=INTEGER)), other))
+    changed = definition(crd("widgets", v1(root(host=STRING, size=INTEGER)), version("v2", schema=required)))
+    async with open_converters(old, changed) as converters:
+        judge = Judge(old, changed, converters=converters)
+        await judge.add([_object(_entry({"f:spec": {"f:host": {}}}, "v2"))])
+
+    assert _messages(judge.report(), FindingKind.APPLIER) == ["a repeated apply by ci is refused: Required value"]
+
+
 async def test_entries_of_unknown_versions_are_named() -> None:
     """Say which managers block every apply, and that they do already."""
     report = await _judged(
