@@ -72,6 +72,13 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             "Certificate and key for server names such as *.example.com (default those of the certificate); may be repeated.",
         ),
         _value("tls-min-version", "VERSION", "VersionTLS12 or VersionTLS13 (default VersionTLS12)."),
+        _switch("disable-http2-serving", "Serve HTTP/1.1 only (default false, true with several --workers)."),
+        _value(
+            "http2-max-streams-per-connection",
+            "N",
+            "Requests at a time on a connection of HTTP/2; 0: 100, or 1000 for front proxies (default 0).",
+        ),
+        _value("goaway-chance", "SHARE", "Share of requests of HTTP/2 after which the client connects anew; at most 0.02 (default 0)."),
         _list("cors-allowed-origins", "REGEXES", "Allowed origins of cross-origin requests."),
         _list("strict-transport-security-directives", "DIRECTIVES", "Directives of Strict-Transport-Security, as max-age=31536000,..."),
     ],

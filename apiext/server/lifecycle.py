@@ -68,7 +68,7 @@ async def run_server(options: ServerOptions, role: ProcessRole, *, started: Call
         delegation = await _delegation(options, credentials, clients, stack)
         app = await open_app(options, role, clients=clients, credentials=credentials, delegation=delegation, stack=stack)
         credentials.write_kubeconfig(role.url)
-        http = HTTPServer(app.handler, credentials.dynamic_tls)
+        http = HTTPServer(app.handler, credentials.dynamic_tls, options.serving.http2)
         role.serving(http)
         acceptor = Acceptor(role.connections, http, credentials.dynamic_tls.context)
         await app.load(clients, stack)

@@ -70,6 +70,20 @@ class FlagReader:
             self.add_problem(name, f"{value} is not between {least} and {most}")
         return value
 
+    def fraction(self, name: str, default: float, *, most: float) -> float:
+        """Return a number from 0 on; record a problem if it is out of bounds."""
+        text = self.text(name)
+        if not text:
+            return default
+        try:
+            value = float(text)
+        except ValueError:
+            self.add_problem(name, f"{text!r} is not a number")
+            return default
+        if not 0 <= value <= most:
+            self.add_problem(name, f"{text} is not between 0 and {most:g}")
+        return value
+
     def seconds(self, name: str, default: float, *, least: float = 0.0) -> float:
         """Return a duration in seconds; record a problem if it is malformed or too short."""
         text = self.text(name)

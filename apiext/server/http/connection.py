@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import math
-import select
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import hdrs, web
-from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
 
-from apiext.api.endpoints.request import USER
 from apiext.api.endpoints.responsewriters.response import has_begun
 from apiext.base.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_LINES_PART_BYTES
-from apiext.base.meta.request import UNAUTHENTICATED
 from apiext.base.scheduling.tracebacks import without_frames
 from apiext.server.http.request_loop import BODY_BUFFER, RequestLoop
-from apiext.server.http.request_parser import CLIENT, FRONT_PROXY, ExpectationError, HeadTooLargeError, RequestParser, summary
+from apiext.server.http.request_parser import CLIENT, FRONT_PROXY, RequestParser, refusal_text
+from apiext.server.http.transports import LINGER_SECONDS, ProgressWatch, has_unread
+from apiext.server.http.unauthenticated import is_authenticated
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.http_exceptions import HttpProcessingError
     from aiohttp.http_parser import RawRequestMessage
     from aiohttp.http_writer import HttpVersion
     from aiohttp.streams import StreamReader
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from apiext.server.http.request_parser import HeadLimits
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
-LINGER_SECONDS: Final = 0.5
-"""Seconds from an answer to the end of the connection while the client may still send; Go's rstAvoidanceDelay."""
-STALL_SECONDS: Final = 60.0
-"""Seconds without progress after which the connection of a client that does not receive its answer is closed."""
 _SEARCHED: Final = 32 * 1024
 """Bytes in which lines are counted, and which are parsed at a time if these are few."""
 
@@ -55,7 +51,7 @@ class HTTPConnection(RequestLoop):
         self._turns = turns
         self._has_turn = False
         self._ignores_input = False
-        self._stall_timer: asyncio.TimerHandle | None = None
+        self._progress = ProgressWatch()
         self.audit_client: tuple[str, Client] | None = None
         """The last User-Agent, and the client in audit events if no proxy names others (api/filters/auditing.py)."""
         self.closes_after_answer = False
@@ -72,7 +68,7 @@ class HTTPConnection(RequestLoop):
         self.requests.close()
         del self.requests
         self._unparsed = b""
-        self._stop_stall_timer()
+        self._progress.stop()
         super().connection_lost(exc)
 
     def _new_parser(self, limits: HeadLimits) -> RequestParser:
@@ -112,16 +108,17 @@ class HTTPConnection(RequestLoop):
     def pause_writing(self) -> None:
         """Watch the progress of a client that receives slower than the server sends."""
         super().pause_writing()
-        self._watch_progress(math.inf)
+        if self.transport is not None:
+            self._progress.start(self.transport)
 
     def resume_writing(self) -> None:
         """Continue to send."""
-        self._stop_stall_timer()
+        self._progress.stop()
         super().resume_writing()
 
     def before_answer(self, request: web.BaseRequest) -> None:
         """Note that the client has authenticated a request."""
-        if not self._is_authenticated and _is_authenticated(request):
+        if not self._is_authenticated and is_authenticated(request):
             self.become_authenticated()
 
     async def after_early_answer(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
@@ -145,7 +142,7 @@ class HTTPConnection(RequestLoop):
 
     def is_idle(self) -> bool:
         """Return whether every received byte has been answered, those in the kernel's buffer included."""
-        return self.awaits_request and not self._unparsed and self.requests.between_requests and not _has_unread(self.transport)
+        return self.awaits_request and not self._unparsed and self.requests.between_requests and not has_unread(self.transport)
 
     def end(self) -> None:
         """Close the connection after the answer to the current request, or immediately without one."""
@@ -163,7 +160,7 @@ class HTTPConnection(RequestLoop):
             self.close()
 
     def _close_unless_authenticated(self) -> None:
-        if self.current is not None and _is_authenticated(self.current):
+        if self.current is not None and is_authenticated(self.current):
             self.become_authenticated()
         elif self.transport is not None:
             self.transport.abort()
@@ -215,22 +212,6 @@ class HTTPConnection(RequestLoop):
             self._take_turn()
         else:
             super().resume_transport()
-
-    def _watch_progress(self, unsent: float) -> None:
-        """Close the connection if the client has received nothing since there were so many bytes to send; else look again later."""
-        transport = self.transport
-        if transport is None:
-            return
-        now_unsent = transport.get_write_buffer_size()
-        if now_unsent >= unsent:
-            transport.abort()
-        else:
-            self._stall_timer = asyncio.get_running_loop().call_later(STALL_SECONDS, self._watch_progress, now_unsent)
-
-    def _stop_stall_timer(self) -> None:
-        if self._stall_timer is not None:
-            self._stall_timer.cancel()
-            self._stall_timer = None
 
 
 class Request(web.BaseRequest):
@@ -292,30 +273,9 @@ class Request(web.BaseRequest):
         return self.content.is_eof() or (hdrs.EXPECT not in self.headers and (self.content_length or math.inf) <= MAX_DRAINED_BYTES)
 
 
-def _is_authenticated(request: web.BaseRequest) -> bool:
-    user = request.get(USER)
-    return user is not None and UNAUTHENTICATED not in user.groups
-
-
 def _refusal(error: HttpProcessingError) -> bytes:
     """Return the answer to a malformed request in the form of Go's net/http."""
-    if isinstance(error, ExpectationError):
-        return b"HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    status, reason = "400 Bad Request", summary(error)
-    if isinstance(error, LineTooLong | HeadTooLargeError):
-        status, reason = "431 Request Header Fields Too Large", ""
-    elif not isinstance(error, BadHttpMessage):
-        reason = ""
-    text = f"{status}: {reason}" if reason else status
-    body = text.encode()
-    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return head.encode() + body
-
-
-def _has_unread(transport: asyncio.BaseTransport | None) -> bool:
-    """Return whether the kernel holds received bytes that the event loop has not read."""
-    if transport is None or transport.is_closing():
-        return False
-    poll = select.poll()
-    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return bool(poll.poll(0))
+    status, text = refusal_text(error)
+    kind = "Content-Type: text/plain; charset=utf-8\r\n" if text else ""
+    phrase = HTTPStatus(status).phrase
+    return f"HTTP/1.1 {status} {phrase}\r\n{kind}Content-Length: {len(text.encode())}\r\nConnection: close\r\n\r\n{text}".encode()

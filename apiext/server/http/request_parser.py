@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from aiohttp import hdrs, web
 from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError
+from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
 from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
@@ -158,7 +159,7 @@ class RequestParser:
         self._is_chunked, self._size = latest.chunked, 0
         self.close()
         for message, _ in messages:
-            _check(message)
+            check_head(message)
         most = self._limits.bytes
         if received > most and any(_size(message) > most for message, _ in messages):
             raise HeadTooLargeError
@@ -184,7 +185,20 @@ def summary(error: HttpProcessingError) -> str:
     return error.message.partition("\n")[0].rstrip(":")
 
 
-def _check(message: RawRequestMessage) -> None:
+def refusal_text(error: HttpProcessingError) -> tuple[int, str]:
+    """Return the status and the text of the answer to a malformed request, as Go's net/http has them."""
+    if isinstance(error, ExpectationError):
+        return HTTPStatus.EXPECTATION_FAILED, ""
+    status, reason = HTTPStatus.BAD_REQUEST, summary(error)
+    if isinstance(error, LineTooLong | HeadTooLargeError):
+        status, reason = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, ""
+    elif not isinstance(error, BadHttpMessage):
+        reason = ""
+    text = f"{status} {status.phrase}"
+    return status, f"{text}: {reason}" if reason else text
+
+
+def check_head(message: RawRequestMessage) -> None:
     """Raise HttpProcessingError for what Go's net/http refuses before any handler, and clients like curl can send."""
     if "%" in message.path and _BAD_ESCAPE.search(message.path.partition("?")[0]):
         raise BadHttpMessage("")

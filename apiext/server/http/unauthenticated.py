@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from apiext.api.endpoints.request import USER
 from apiext.base.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
+from apiext.base.meta.request import UNAUTHENTICATED
 from apiext.server.process_resources import share_of_open_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aiohttp import web
+
 PATIENCE_SECONDS: Final = 0.25
 """Seconds that a client has for its next message, even when there is no room: several round trips of an honest client."""
 _SHARE: Final = 4
 """One in so many of the process's descriptors is for them at most: files, processes and other clients need the others."""
+
+
+def is_authenticated(request: web.BaseRequest) -> bool:
+    """Return whether a request has told who its client is."""
+    user = request.get(USER)
+    return user is not None and UNAUTHENTICATED not in user.groups
 
 
 class UnauthenticatedConnection:

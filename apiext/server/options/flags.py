@@ -23,6 +23,7 @@ from apiext.server.options.options import (
     REJECTING_LIMITS,
     AuthenticationOptions,
     AuthorizationOptions,
+    Http2Options,
     KubeconfigSource,
     LimitOptions,
     NamedCertificateFiles,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from apiext.base.webhook.host_addresses import ServiceAddresses
 
 _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
+_MAX_GOAWAY_CHANCE: Final = 0.02
+"""The reference's."""
+_MAX_STREAMS: Final = 10_000
 _KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", "kubeconfig")
 
 
@@ -187,7 +191,16 @@ def _serving(reader: FlagReader) -> ServingOptions:
         key_file=reader.file("tls_private_key_file"),
         named=_named(reader, "tls_sni_cert_key"),
         min_tls_version=version,
+        http2=_http2(reader),
     )
+
+
+def _http2(reader: FlagReader) -> Http2Options | None:
+    """Return how HTTP/2 is served. With several workers it is not: the few connections of a front proxy would keep few of them busy."""
+    chance = reader.fraction("goaway_chance", 0.0, most=_MAX_GOAWAY_CHANCE)
+    options = Http2Options(reader.number("http2_max_streams_per_connection", 0, most=_MAX_STREAMS), chance)
+    is_disabled = reader.flag("disable_http2_serving", default=reader.text("workers", "1") != "1")
+    return None if is_disabled else options
 
 
 def _named(reader: FlagReader, flag: str) -> tuple[NamedCertificateFiles, ...]:

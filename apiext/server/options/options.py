@@ -43,6 +43,16 @@ class NamedCertificateFiles:
     names: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Http2Options:
+    """Connections of HTTP/2."""
+
+    max_streams: int = 0
+    """Requests at a time on a connection; 0: 100, or 1000 for front proxies."""
+    goaway_chance: float = 0.0
+    """The share of requests with which the client is asked to open another connection, maybe to another server."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingOptions:
     """The listening address and the serving certificates."""
@@ -55,6 +65,8 @@ class ServingOptions:
     key_file: Path | None = None
     named: tuple[NamedCertificateFiles, ...] = ()
     min_tls_version: str = "VersionTLS12"
+    http2: Http2Options | None = Http2Options()
+    """None to serve HTTP/1.1 only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from apiext.server.tls.server_pki import KeyPair
 
+HTTP1: Final = "http/1.1"
+HTTP2: Final = "h2"
 _VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
@@ -62,8 +64,8 @@ def read_authorities(path: Path) -> bytes:
     return pem
 
 
-def server_context(keys: CertKey, *, authorities: bytes, min_version: str) -> ssl.SSLContext:
-    """Return a context that presents a certificate and accepts client certificates of the authorities (PEM).
+def server_context(keys: CertKey, *, authorities: bytes, min_version: str, http2: bool = False) -> ssl.SSLContext:
+    """Return a context that presents a certificate and accepts client certificates of the authorities (PEM), and offers HTTP/2 if wanted.
 
     A client certificate is optional. TLS refuses a certificate of another authority. Without authorities the server requests none.
 
@@ -72,7 +74,7 @@ def server_context(keys: CertKey, *, authorities: bytes, min_version: str) -> ss
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[min_version]
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([HTTP2, HTTP1] if http2 else [HTTP1])
     # clients prefer the cipher that is fast on their processors; OpenSSL's order begins with AES-256, Go's with AES-128
     context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     # a resumed session would lack the intermediate certificates of the client

@@ -137,7 +137,13 @@ def load_credentials(options: ServerOptions) -> ServerCredentials:
         )
         named = [(KeyPair(one.cert_file, one.key_file), one.names) for one in serving.named]
         keys = [CertKey.read(*one) for one in [(pair, ()), *named]]
-        dynamic_tls = DynamicTLS(keys, identification, min_version=serving.min_tls_version, address=serving.bind_address)
+        dynamic_tls = DynamicTLS(
+            keys,
+            identification,
+            min_version=serving.min_tls_version,
+            address=serving.bind_address,
+            http2=serving.http2 is not None,
+        )
         tokens = load_token_file(authentication.token_file) if authentication.token_file else {}
     except (TLSError, TokenFileError) as error:
         raise StartError(str(error)) from error

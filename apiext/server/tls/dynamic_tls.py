@@ -44,12 +44,17 @@ class DynamicTLS:
         *,
         min_version: str,
         address: str = "",
+        http2: bool = False,
     ) -> None:
-        """Select a certificate by the client's server name, else the first. `address` replaces a missing server name."""
+        """Select a certificate by the client's server name, else the first. `address` replaces a missing server name.
+
+        `http2` offers HTTP/2 beside HTTP/1.1.
+        """
         self.keys = tuple(keys)
         """The current certificates."""
         self._address = address
         self._min_version = min_version
+        self._http2 = http2
         self._subscribers: list[Callable[[], None]] = []
         self.identification = identification
         """The current authorities of clients and front proxies."""
@@ -95,7 +100,8 @@ class DynamicTLS:
 
     def _build(self, keys: Sequence[CertKey], identification: PeerIdentification) -> list[ssl.SSLContext]:
         """Return a context for each certificate, the default's first."""
-        contexts = [server_context(one, authorities=identification.pem, min_version=self._min_version) for one in keys]
+        trusted, version = identification.pem, self._min_version
+        contexts = [server_context(one, authorities=trusted, min_version=version, http2=self._http2) for one in keys]
         if len(contexts) > 1:
             # few servers have several certificates
             from apiext.server.tls.named_certificates import NamedCertificates

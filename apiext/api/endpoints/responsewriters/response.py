@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from email.utils import formatdate
 from functools import lru_cache
@@ -24,6 +25,7 @@ from apiext.api.endpoints.serializers.negotiation import JSON
 from apiext.base.scheduling.time_slice import Pace
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
+LINE_BREAK: Final = "a header must not contain a line break"
 _NO_WARNINGS: Final[Sequence[str]] = ()
 _BODILESS: Final = frozenset({204, 304})
 PIECE_BYTES: Final = 96 * 1024
@@ -60,6 +62,31 @@ class ResponseWriter(StreamWriter):
             return False
         self.buffer_size = 0
         return True
+
+
+class FramingWriter(AbstractStreamWriter):
+    """Writes a response that the protocol frames: a stream of HTTP/2."""
+
+    @abstractmethod
+    def begin_response(self, status: int, fields: Iterable[tuple[str, str]], *, has_body: bool) -> None:
+        """Send the head.
+
+        Raises:
+            ConnectionError: the client has disconnected.
+            ValueError: a field contains a line break.
+        """
+
+    @abstractmethod
+    def send_continue(self) -> None:
+        """Ask the client for the body."""
+
+    @abstractmethod
+    def send(self, data: bytes | memoryview, *, last: bool = False) -> bool:
+        """Write bytes of the body at once, the last ones if `last`. Return whether the caller should wait for `drain`.
+
+        Raises:
+            ConnectionError: the client has disconnected.
+        """
 
 
 class _Framed(web.StreamResponse):
@@ -111,6 +138,9 @@ class Reply(_Framed):
             return None
         self._written = True
         status, length = self.status, sum(map(len, self.parts))
+        if isinstance(request.writer, FramingWriter):
+            await self._send_by(request.writer, request, length)
+            return request.writer
         self.keep_alive = keep_alive = request.keep_alive and self.keep_alive is not False
         kind = f"Content-Type: {self._type}\r\n" if length and self._type else ""
         size = "" if status in _BODILESS else f"Content-Length: {length}\r\n"
@@ -123,15 +153,21 @@ class Reply(_Framed):
             elif writer.send(data):
                 await writer.drain()
         else:
-            pace = Pace()
-            # release requests that share work on the same list
-            await pace.pause()
-            for piece in pieces((head, *self.parts)):
-                for part in _writes(piece):
-                    await writer.write(part)
-                    # a fast client never fills the transport's buffer
-                    await pace.checkpoint()
+            await _write_in_pieces(writer, (head, *self.parts))
         return writer
+
+    async def _send_by(self, writer: FramingWriter, request: web.BaseRequest, length: int) -> None:
+        has_body = length > 0 and request.method != "HEAD"
+        size = None if self.status in _BODILESS else length
+        writer.begin_response(self.status, _fields(request, self.extra_headers, self._type if length else "", size), has_body=has_body)
+        if not has_body:
+            return
+        if length <= PIECE_BYTES:
+            if writer.send(b"".join(self.parts), last=True):
+                await writer.drain()
+        else:
+            await _write_in_pieces(writer, self.parts)
+            await writer.write_eof()
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: `prepare` has sent the whole response."""
@@ -202,12 +238,15 @@ class ResponseStream(_Framed):
         """
         if self._to is None:
             await started(request, self.status)
+            self._to = writer = request.writer
+            if isinstance(writer, FramingWriter):
+                writer.begin_response(self.status, _fields(request, self.extra_headers, self._type, None), has_body=True)
+                return writer
             self._framed = request.version.minor > 0
             self.keep_alive = request.keep_alive and self._framed
             size = "Transfer-Encoding: chunked\r\n" if self._framed else ""
-            self._to = request.writer
             body = f"Content-Type: {self._type}\r\n{size}"
-            await self._to.write(_head(request, self.status, self.extra_headers, body, keep_alive=self.keep_alive))
+            await writer.write(_head(request, self.status, self.extra_headers, body, keep_alive=self.keep_alive))
         return self._to
 
     async def write(self, data: bytes) -> None:  # type: ignore[override]
@@ -228,16 +267,30 @@ class ResponseStream(_Framed):
         if to is None:
             raise RuntimeError("prepare() has not been called")
         for part in _writes(data):
-            if not isinstance(to, ResponseWriter):
+            if not isinstance(to, ResponseWriter | FramingWriter):
                 await to.write(part)
             elif to.send(part):
                 await to.drain()
 
     async def write_eof(self, data: bytes = b"") -> None:
         """End the response."""
-        if self._framed and self._to is not None:
+        if isinstance(self._to, FramingWriter):
+            await self._to.write_eof()
+        elif self._framed and self._to is not None:
             self._framed = False
             await self._to.write(b"0\r\n\r\n")
+
+
+async def _write_in_pieces(writer: AbstractStreamWriter, parts: Iterable[bytes]) -> None:
+    """Write much data; other tasks run between pieces."""
+    pace = Pace()
+    # release requests that share work on the same list
+    await pace.pause()
+    for piece in pieces(parts):
+        for part in _writes(piece):
+            await writer.write(part)
+            # a fast client never fills the transport's buffer
+            await pace.checkpoint()
 
 
 def pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -309,13 +362,28 @@ def _lines(request: web.BaseRequest, own: Mapping[str, str]) -> str:
     if own:
         for text in own.values():
             if "\n" in text or "\r" in text:
-                raise ValueError("a header must not contain a line break")
+                raise ValueError(LINE_BREAK)
         headers = {**headers, **own}
     lines = "\r\n".join([*map(": ".join, headers.items()), ""])
     warnings = request.get(WARNINGS, _NO_WARNINGS)
     if warnings:
         lines += "".join([f"Warning: {text}\r\n" for text in warning_headers(warnings)])
     return lines
+
+
+def _fields(request: web.BaseRequest, own: Mapping[str, str], content_type: str, length: int | None) -> Iterator[tuple[str, str]]:
+    """Yield all headers as fields of a head that the protocol frames."""
+    headers = request.get(HEADERS, NO_HEADERS)
+    yield from ({**headers, **own} if own else headers).items()
+    warnings = request.get(WARNINGS, _NO_WARNINGS)
+    if warnings:
+        for text in warning_headers(warnings):
+            yield "Warning", text
+    if content_type:
+        yield "Content-Type", content_type
+    if length is not None:
+        yield "Content-Length", str(length)
+    yield "Date", _date(int(time.time()))
 
 
 @lru_cache(maxsize=64)
@@ -330,4 +398,9 @@ def _status_line(status: int, minor: int) -> str:
 @lru_cache(maxsize=2)
 def _date_line(second: int) -> str:
     """Return the Date header and the end of the headers, computed once a second."""
-    return f"Date: {formatdate(second, usegmt=True)}\r\n\r\n"
+    return f"Date: {_date(second)}\r\n\r\n"
+
+
+@lru_cache(maxsize=2)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)

@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, cast
 
-from apiext.storage.etcd.http2 import frames
-from apiext.storage.etcd.http2.deadlines import NO_DEADLINE, Deadlines
-from apiext.storage.etcd.http2.frames import (
+from apiext.base.http2 import frames
+from apiext.base.http2.frames import (
     DATA,
     END_STREAM,
     ENHANCE_YOUR_CALM,
@@ -19,9 +18,12 @@ from apiext.storage.etcd.http2.frames import (
     UINT31_MASK,
     Http2ProtocolError,
 )
+from apiext.base.http2.gathered_writer import GatheredWriter
+from apiext.base.http2.send_queue import SendQueue
+from apiext.storage.etcd.http2.deadlines import NO_DEADLINE, Deadlines
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
 from apiext.storage.etcd.http2.headers import HeaderBlock, HeaderReader
-from apiext.storage.etcd.http2.send_queue import Http2Stream, SendQueue
+from apiext.storage.etcd.http2.stream import Http2Stream
 
 WINDOW_BYTES: Final = 4 << 20
 """Bytes that the server may send on a stream before the client grants more."""
@@ -97,52 +99,6 @@ class Keepalive:
             self._write(frames.frame(frames.PING, 0, 0, _PAYLOAD))
         self.heard = False
         self.start()
-
-
-class GatheredWriter:
-    """Writes frames to a transport in order, those of two turns of the event loop together.
-
-    Each write is a system call that wakes the server. Calls that arrive together are also cheaper for etcd: it syncs its log once for
-    all waiting transactions. An idle event loop takes the two turns at once.
-    """
-
-    __slots__ = ("_loop", "_parts", "_transport")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
-        self._loop = loop
-        self._transport = transport
-        self._parts: list[bytes] = []
-
-    def write(self, *parts: bytes) -> None:
-        """Send the parts after the next turn of the event loop."""
-        if not self._parts:
-            self._loop.call_soon(self._loop.call_soon, self.flush)
-        self._parts += parts
-
-    def write_now(self, *parts: bytes) -> None:
-        """Send the parts at once, after the gathered ones."""
-        self._parts += parts
-        self.flush()
-
-    def flush(self) -> None:
-        """Send the gathered parts at once."""
-        if self._parts and not self._transport.is_closing():
-            parts, self._parts = self._parts, []
-            self._transport.write(b"".join(parts))
-
-    def close(self) -> None:
-        """Send the gathered parts, then close the transport."""
-        self.flush()
-        self._transport.close()
-
-    def drop(self) -> None:
-        """Drop the gathered parts: the transport has ended."""
-        self._parts = []
-
-    def abort(self) -> None:
-        """Close the transport at once."""
-        self.drop()
-        self._transport.abort()
 
 
 class Connection(asyncio.Protocol):

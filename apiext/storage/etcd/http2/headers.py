@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import hpack
 
-from apiext.storage.etcd.http2 import frames
-from apiext.storage.etcd.http2.frames import Http2ProtocolError
+from apiext.base.http2 import frames
+from apiext.base.http2.frames import Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import INTERNAL, OK, UNAVAILABLE, UNKNOWN, RpcError
 
 _MAX_KNOWN_BLOCKS: Final = 64

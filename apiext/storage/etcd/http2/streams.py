@@ -7,11 +7,11 @@ from collections import deque
 from struct import Struct
 from typing import Final
 
+from apiext.base.http2.frames import UINT32, Http2ProtocolError
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import WINDOW_BYTES, Connection
-from apiext.storage.etcd.http2.frames import UINT32, Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import INTERNAL, RpcError
-from apiext.storage.etcd.http2.send_queue import Http2Stream
+from apiext.storage.etcd.http2.stream import Http2Stream
 
 _MAX_MESSAGES: Final = 128
 """Messages in one result of `take`: about a millisecond's work."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.base.meta.limits import MAX_LINES_AT_ONCE
-from apiext.server.http import connection
+from apiext.server.http import transports
 from apiext.server.http.request_parser import RequestParser
 from tests.support.event_loop import advance, settle, until
 from tests.unit.server.http.conftest import Plain, Wire
@@ -78,7 +78,7 @@ async def test_bounds_pipelined_requests(plain: Plain, wire: Wire) -> None:
 
 async def test_closes_connections_of_stalled_readers(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Close the connection of a client that receives nothing of a large answer."""
-    monkeypatch.setattr(connection, "STALL_SECONDS", 0.01)
+    monkeypatch.setattr(transports, "STALL_SECONDS", 0.01)
     plain.large = b"x" * 30_000_000
     wire = await plain.connect(buffer=_BUFFER)
 
@@ -99,7 +99,7 @@ async def test_waits_for_slow_readers(plain: Plain) -> None:
     for _ in range(3):
         await wire.reader.readexactly(8_000_000)
         await settle()
-        advance(connection.STALL_SECONDS / 2)
+        advance(transports.STALL_SECONDS / 2)
         await settle()
 
     assert len(await wire.rest()) > 5_000_000

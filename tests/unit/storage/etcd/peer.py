@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from apiext.storage.etcd.http2 import frames
+from apiext.base.http2 import frames
 from apiext.storage.etcd.http2.channel import Channel
 
 TRAILERS = b"\0\x0bgrpc-status\x010"

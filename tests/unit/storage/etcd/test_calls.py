@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from apiext.base.http2 import frames
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import RANGE, Calls
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.http2.channel import Channel
 from apiext.storage.etcd.http2.grpc_status import name_of
 from apiext.storage.etcd.servers import Servers

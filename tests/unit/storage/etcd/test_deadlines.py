@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.storage.etcd.http2 import frames
+from apiext.base.http2 import frames
 from apiext.storage.etcd.http2.deadlines import NO_DEADLINE, Deadlines
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, RpcError
 from tests.unit.storage.etcd.peer import connected

@@ -4,8 +4,9 @@ import asyncio
 import math
 from typing import cast
 
-from apiext.storage.etcd.http2 import frames
-from apiext.storage.etcd.http2.connection import Connection, GatheredWriter
+from apiext.base.http2 import frames
+from apiext.base.http2.gathered_writer import GatheredWriter
+from apiext.storage.etcd.http2.connection import Connection
 from apiext.storage.etcd.http2.streams import UnaryStream
 
 

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from apiext.base.http2 import frames
 from apiext.storage.etcd.http2 import connection as keepalive
-from apiext.storage.etcd.http2 import frames, grpc_status
+from apiext.storage.etcd.http2 import grpc_status
 from apiext.storage.etcd.http2.connection import WINDOW_BYTES
 from apiext.storage.etcd.http2.grpc_status import RpcError
 from tests.unit.storage.etcd.peer import HEADERS, TRAILERS, Peer, connected, message

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from apiext.base.http2 import frames
 from apiext.storage.etcd import progress_support
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.progress_support import ProgressSupport, answers_reliably
 from apiext.storage.etcd.servers import Servers
 from tests.support.captured_logs import logged

@@ -10,6 +10,7 @@ PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 # Frame types.
 DATA: Final = 0
 HEADERS: Final = 1
+PRIORITY_FRAME: Final = 2
 RST_STREAM: Final = 3
 SETTINGS: Final = 4
 PUSH_PROMISE: Final = 5
@@ -31,10 +32,14 @@ ENABLE_PUSH: Final = 2
 MAX_CONCURRENT_STREAMS: Final = 3
 INITIAL_WINDOW_SIZE: Final = 4
 MAX_FRAME_SIZE: Final = 5
+MAX_HEADER_LIST_SIZE: Final = 6
 
 # Error codes.
+NO_ERROR: Final = 0
 PROTOCOL_ERROR: Final = 1
+INTERNAL_ERROR: Final = 2
 FLOW_CONTROL_ERROR: Final = 3
+STREAM_CLOSED: Final = 5
 FRAME_SIZE_ERROR: Final = 6
 REFUSED_STREAM: Final = 7
 CANCEL: Final = 8
@@ -59,11 +64,11 @@ UINT32: Final = Struct(">I")
 _SETTING: Final = Struct(">HI")
 _GOAWAY: Final = Struct(">II")
 PING_BYTES: Final = 8
-_PRIORITY_BYTES: Final = 5
+PRIORITY_BYTES: Final = 5
 
 
 class Http2ProtocolError(Exception):
-    """The server violates HTTP/2 or gRPC. The connection ends; `code` is the error code for GOAWAY."""
+    """The peer violates HTTP/2 or gRPC. The connection ends; `code` is the error code for GOAWAY."""
 
     def __init__(self, message: str, code: int = PROTOCOL_ERROR) -> None:
         super().__init__(message)
@@ -90,13 +95,13 @@ def reset(stream_id: int, code: int) -> bytes:
     return frame(RST_STREAM, 0, stream_id, UINT32.pack(code))
 
 
-def goaway(code: int) -> bytes:
-    """Encode a client's GOAWAY frame: it has processed no stream of the server."""
-    return frame(GOAWAY, 0, 0, _GOAWAY.pack(0, code))
+def goaway(code: int, last: int = 0, text: str = "") -> bytes:
+    """Encode a GOAWAY frame. `last` is the last stream of the peer that is or will be processed, none by default."""
+    return frame(GOAWAY, 0, 0, _GOAWAY.pack(last, code) + text.encode())
 
 
-def read_settings(payload: bytes) -> list[tuple[int, int]]:
-    """Decode a SETTINGS frame into identifiers and values, in order.
+def read_settings(payload: bytes, *, of_server: bool = True) -> list[tuple[int, int]]:
+    """Decode a SETTINGS frame, of a server or of a client, into identifiers and values, in order.
 
     Raises:
         Http2ProtocolError: the length is wrong, or a value is outside the range that RFC 9113, section 6.5.2 allows.
@@ -109,8 +114,8 @@ def read_settings(payload: bytes) -> list[tuple[int, int]]:
             raise Http2ProtocolError(f"MAX_FRAME_SIZE {value} is out of range")
         if name == INITIAL_WINDOW_SIZE and value > MAX_WINDOW_BYTES:
             raise Http2ProtocolError(f"INITIAL_WINDOW_SIZE {value} is out of range", FLOW_CONTROL_ERROR)
-        if name == ENABLE_PUSH and value:
-            raise Http2ProtocolError("a server must not enable push")
+        if name == ENABLE_PUSH and value > (not of_server):
+            raise Http2ProtocolError("a server must not enable push" if of_server else f"ENABLE_PUSH {value} is out of range")
     return values
 
 
@@ -126,7 +131,7 @@ def read_uint32(payload: bytes) -> int:
 
 
 def read_goaway(payload: bytes) -> tuple[int, int, str]:
-    """Decode a GOAWAY frame: the last stream that the server may have processed, the error code, the debug text.
+    """Decode a GOAWAY frame: the last stream that the peer may have processed, the error code, the debug text.
 
     Raises:
         Http2ProtocolError: the payload is too short.
@@ -138,7 +143,7 @@ def read_goaway(payload: bytes) -> tuple[int, int, str]:
 
 
 def content(flags: int, payload: bytes) -> bytes:
-    """Return the content of a DATA or HEADERS frame, without padding and priority.
+    """Return the content of a DATA or HEADERS frame, without padding and priority. DATA frames must not have the flag PRIORITY.
 
     Raises:
         Http2ProtocolError: the padding is longer than the frame.
@@ -147,7 +152,7 @@ def content(flags: int, payload: bytes) -> bytes:
     if flags & PADDED:
         start, end = 1, end - payload[0] if payload else -1
     if flags & PRIORITY:
-        start += _PRIORITY_BYTES
+        start += PRIORITY_BYTES
     if end < start:
         raise Http2ProtocolError("padding longer than its frame")
     return payload[start:end]
