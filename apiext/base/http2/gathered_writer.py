@@ -20,15 +20,15 @@ class GatheredWriter:
     def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
         self._loop = loop
         self._transport = transport
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
 
-    def write(self, *parts: bytes) -> None:
+    def write(self, *parts: bytes | memoryview) -> None:
         """Send the parts after the next turn of the event loop."""
         if not self._parts:
             self._loop.call_soon(self._loop.call_soon, self.flush)
         self._parts += parts
 
-    def write_now(self, *parts: bytes) -> None:
+    def write_now(self, *parts: bytes | memoryview) -> None:
         """Send the parts at once, after the gathered ones."""
         self._parts += parts
         self.flush()

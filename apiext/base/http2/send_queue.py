@@ -14,8 +14,7 @@ _NOTHING: Final = memoryview(b"")
 class SendStream:
     """The sending side of a stream."""
 
-    # no empty __slots__ of a subclass may conflict with another base class: each subclass declares these
-    __slots__ = ()
+    __slots__ = ("closing", "id", "unsent", "window")
 
     id: int
     """The identifier, set when the stream opens."""

@@ -199,7 +199,11 @@ def refusal_text(error: HttpProcessingError) -> tuple[int, str]:
 
 
 def check_head(message: RawRequestMessage) -> None:
-    """Raise HttpProcessingError for what Go's net/http refuses before any handler, and clients like curl can send."""
+    """Refuse what Go's net/http refuses before any handler, and clients like curl can send.
+
+    Raises:
+        HttpProcessingError: the head is refused.
+    """
     if "%" in message.path and _BAD_ESCAPE.search(message.path.partition("?")[0]):
         raise BadHttpMessage("")
     if message.method == hdrs.METH_CONNECT:

@@ -11,13 +11,14 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from apiext.api.endpoints.responsewriters.response import Reply, has_begun
 from apiext.base.http2 import frames
+from apiext.base.http2.frames import Http2ProtocolError
 from apiext.base.meta.log import get_logger
 from apiext.server.http.http2.flood_guard import FloodGuard
 from apiext.server.http.http2.frame_loop import PROXIED_STREAM_WINDOW, FrameLoop
 from apiext.server.http.http2.header_decoder import HeaderDecoder, LargeHeadError
 from apiext.server.http.http2.request_body import RequestBody
 from apiext.server.http.http2.request_head import MalformedError, RequestHead, check_trailers, read_head
-from apiext.server.http.http2.stream import Http2Stream
+from apiext.server.http.http2.stream import RequestStream
 from apiext.server.http.request_loop import IDLE_TIMEOUT
 from apiext.server.http.request_parser import CLIENT, FRONT_PROXY, HeadTooLargeError, refusal_text
 from apiext.server.http.transports import has_unread
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
 
     from apiext.api.audit.event import Client
     from apiext.base.scheduling.parse_turns import ParseTurns
-    from apiext.server.http.http2.header_decoder import Field
+    from apiext.server.http.http2.header_decoder import HeaderField
     from apiext.server.http.request_parser import HeadLimits
-    from apiext.server.http.server import HTTPServer
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
     from apiext.server.options.options import Http2Options
 
@@ -53,7 +53,7 @@ _MORE_HEAD_BYTES: Final = 320
 class Http2Connection(FrameLoop):
     """The server's side of a connection."""
 
-    def __init__(self, server: HTTPServer, place: UnauthenticatedConnection, turns: ParseTurns, settings: Http2Options) -> None:
+    def __init__(self, server: web.Server, place: UnauthenticatedConnection, turns: ParseTurns, settings: Http2Options) -> None:
         self._max_streams = settings.max_streams or MAX_STREAMS
         super().__init__(turns, self._max_streams, CLIENT.bytes)
         self._server = server
@@ -180,7 +180,7 @@ class Http2Connection(FrameLoop):
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def block_received(self, stream_id: int, block: bytes, *, ends: bool) -> None:
-        """Begin a request, or end the body of one."""
+        """See FrameLoop.block_received: begin a request, or end the body of one."""
         if stream_id <= self.last_id:
             self._trailers_received(stream_id, block, ends=ends)
             return
@@ -205,7 +205,7 @@ class Http2Connection(FrameLoop):
         else:
             self._request_received(stream_id, head, ends=ends)
 
-    def _fields(self, block: bytes) -> Sequence[Field]:
+    def _fields(self, block: bytes) -> Sequence[HeaderField]:
         known = self._decoder.changes
         try:
             return self._decoder.decode(block)
@@ -222,6 +222,9 @@ class Http2Connection(FrameLoop):
         except (MalformedError, LargeHeadError):
             is_good = False
         if stream is None:
+            if stream_id not in self.cut:
+                code = frames.STREAM_CLOSED if stream_id == self.last_id else frames.PROTOCOL_ERROR
+                raise Http2ProtocolError(f"a request on stream {stream_id}, which is closed", code)
             self.refuse(stream_id, frames.STREAM_CLOSED)
         elif stream.body.is_eof():
             self.reset(stream, frames.STREAM_CLOSED)
@@ -231,9 +234,9 @@ class Http2Connection(FrameLoop):
             self.reset(stream, frames.PROTOCOL_ERROR)
 
     def _request_received(self, stream_id: int, head: RequestHead, *, ends: bool) -> None:
-        stream = Http2Stream(self, stream_id, EMPTY_PAYLOAD, head.length)
+        stream = RequestStream(self, stream_id, EMPTY_PAYLOAD, head.length)
         if not ends:
-            stream.body = cast("StreamReader", RequestBody(partial(self.body_read, stream)))
+            stream.body = RequestBody(partial(self.body_read, stream))
         stream.window, stream.credit = self.send_queue.initial_window, self.stream_window
         self.streams[stream_id] = stream
         self._running += 1
@@ -241,7 +244,7 @@ class Http2Connection(FrameLoop):
         if self._settings.goaway_chance and random.random() < self._settings.goaway_chance:  # noqa: S311 not for secrets
             self.close_after_answer()
 
-    async def _answer(self, stream: Http2Stream, head: RequestHead) -> None:
+    async def _answer(self, stream: RequestStream, head: RequestHead) -> None:
         """Answer a request."""
         try:
             if head.message is not None:
@@ -256,12 +259,12 @@ class Http2Connection(FrameLoop):
             self._running -= 1
             self._end_answer(stream)
 
-    async def _handle(self, stream: Http2Stream, message: RawRequestMessage) -> None:
+    async def _handle(self, stream: RequestStream, message: RawRequestMessage) -> None:
         server = self._server
         server.requests_count += 1
         # without its task, which refers to it, its memory is free at once
         no_task = cast("asyncio.Task[None]", None)
-        request = stream.request = server.request_factory(message, stream.body, cast("Any", self), stream, no_task)
+        request = stream.request = server.request_factory(message, cast("StreamReader", stream.body), cast("Any", self), stream, no_task)
         try:
             response: web.StreamResponse = await server.request_handler(request)
             if not self._is_authenticated and is_authenticated(request):
@@ -276,7 +279,7 @@ class Http2Connection(FrameLoop):
                 raise ConnectionResetError("the response is incomplete") from error
             await Reply(b"500 Internal Server Error", status=500, content_type="text/plain; charset=utf-8").prepare(request)
 
-    def _end_answer(self, stream: Http2Stream) -> None:
+    def _end_answer(self, stream: RequestStream) -> None:
         """End a stream whose handler has ended."""
         if not stream.is_over:
             if not stream.is_answered:
@@ -289,7 +292,7 @@ class Http2Connection(FrameLoop):
         self.remove(stream)
 
 
-def _answer_plainly(stream: Http2Stream, status: int, text: str) -> None:
+def _answer_plainly(stream: RequestStream, status: int, text: str) -> None:
     """Answer a request that no handler sees."""
     body = text.encode()
     fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]

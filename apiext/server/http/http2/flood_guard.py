@@ -15,7 +15,11 @@ _MAX_EMPTY: Final = 1000
 
 
 class FloodGuard:
-    """The counters of a connection. Each method raises Http2ProtocolError once there are too many."""
+    """The counters of a connection.
+
+    Raises:
+        Http2ProtocolError: a method has counted too many.
+    """
 
     __slots__ = ("_empty", "_most_resets", "_resets", "_unsent")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.api.endpoints.responsewriters.response import has_begun
@@ -19,7 +20,7 @@ from apiext.server.http.transports import LINGER_SECONDS, ProgressWatch
 
 if TYPE_CHECKING:
     from apiext.base.scheduling.parse_turns import ParseTurns
-    from apiext.server.http.http2.stream import Http2Stream
+    from apiext.server.http.http2.stream import RequestStream
 
 STREAM_WINDOW: Final = frames.DEFAULT_WINDOW_BYTES
 """Bytes of a body that are received ahead of their reader."""
@@ -35,6 +36,7 @@ _FRAMES_AT_ONCE: Final = 256
 """Frames that are processed before other connections have their turn. 32 bytes of a header block count as a frame."""
 _HEAD_BYTES_PER_FRAME: Final = 32
 _MAX_CONTINUATIONS: Final = 128
+_KEPT_CUT: Final = 128
 
 
 class _Block:
@@ -58,10 +60,12 @@ class FrameLoop(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._writer: GatheredWriter | None = None
         """None before the connection is made, and after it is lost."""
-        self.streams: dict[int, Http2Stream] = {}
+        self.streams: dict[int, RequestStream] = {}
         """The open streams."""
         self.last_id = 0
         """The latest stream of the client."""
+        self.cut: deque[int] = deque(maxlen=_KEPT_CUT)
+        """Streams that ended before their bodies: the client may not know it when it sends more of them."""
         self.guard = FloodGuard(max_streams)
         self.max_block_bytes = max_block_bytes
         self._is_paused = False
@@ -104,7 +108,11 @@ class FrameLoop(asyncio.Protocol):
 
     @abstractmethod
     def block_received(self, stream_id: int, block: bytes, *, ends: bool) -> None:
-        """Process a header block, which may end the client's direction of its stream."""
+        """Process a header block, which may end the client's direction of its stream.
+
+        Raises:
+            Http2ProtocolError: the client violates the protocol.
+        """
 
     @abstractmethod
     def close_after_answer(self) -> None:
@@ -198,8 +206,12 @@ class FrameLoop(asyncio.Protocol):
         if self._writer is not None and not self._is_paused:
             self.send_queue.flush(self._writer.write)
 
-    def send_block(self, stream: Http2Stream, block: bytes, *, ends: bool) -> None:
-        """Send a header block, which may end the stream."""
+    def send_block(self, stream: RequestStream, block: bytes, *, ends: bool) -> None:
+        """Send a header block, which may end the stream.
+
+        Raises:
+            ConnectionResetError: the connection is closed.
+        """
         if self._writer is None:
             raise ConnectionResetError("the connection is closed")
         flags = END_STREAM if ends else 0
@@ -214,8 +226,12 @@ class FrameLoop(asyncio.Protocol):
             end = frames.END_HEADERS if place == len(parts) - 1 else 0
             self._writer.write(frames.frame(kind, end | (0 if place else flags), stream.id, part))
 
-    def send_data(self, stream: Http2Stream, data: bytes | memoryview, *, last: bool) -> bool:
-        """Send data as far as the windows allow. Return whether some of it waits."""
+    def send_data(self, stream: RequestStream, data: bytes | memoryview, *, last: bool) -> bool:
+        """Send data as far as the windows allow. Return whether some of it waits.
+
+        Raises:
+            ConnectionResetError: the connection is closed.
+        """
         if self._writer is None:
             raise ConnectionResetError("the connection is closed")
         size, queue = len(data), self.send_queue
@@ -231,17 +247,19 @@ class FrameLoop(asyncio.Protocol):
             queue.flush_stream(stream.id, self._writer.write)
         return bool(stream.unsent)
 
-    def reset(self, stream: Http2Stream, code: int) -> None:
+    def reset(self, stream: RequestStream, code: int) -> None:
         """End a stream, and the handler of its request."""
         self.write(frames.reset(stream.id, code))
         self.remove(stream)
         stream.abandon()
 
-    def remove(self, stream: Http2Stream) -> None:
+    def remove(self, stream: RequestStream) -> None:
         """Forget a stream that has ended."""
         if self.streams.pop(stream.id, None) is None:
             return
         self.send_queue.discard(stream.id)
+        if not stream.body.is_eof():
+            self.cut.append(stream.id)
         if isinstance(stream.body, RequestBody):
             self._grant(stream.body.unread)
         self.on_removed()
@@ -271,8 +289,9 @@ class FrameLoop(asyncio.Protocol):
         if self._has_failed or self.transport is None or self.transport.is_closing():
             return
         self._process()
-        if not self._has_turn and self.transport is not None and not self.transport.is_closing():
-            self.transport.resume_reading()
+        transport: asyncio.Transport | None = self.transport
+        if not self._has_turn and transport is not None and not transport.is_closing():
+            transport.resume_reading()
 
     def _process(self) -> None:
         """Process the complete frames that have been received, or some of many."""
@@ -388,7 +407,7 @@ class FrameLoop(asyncio.Protocol):
             self.remove(stream)
             stream.abandon()
 
-    def _stream(self, stream_id: int) -> Http2Stream | None:
+    def _stream(self, stream_id: int) -> RequestStream | None:
         """Return an open stream, None if it has ended. Raise Http2ProtocolError if the client never opened it."""
         if stream_id > self.last_id or not stream_id & 1:
             raise Http2ProtocolError(f"frame on stream {stream_id}, which is not open")
@@ -459,14 +478,14 @@ class FrameLoop(asyncio.Protocol):
         elif stream.length is not None and _received(stream) > stream.length:
             self.reset(stream, frames.PROTOCOL_ERROR)
 
-    def end_body(self, stream: Http2Stream) -> None:
+    def end_body(self, stream: RequestStream) -> None:
         """End a body, which must have the declared length."""
         if stream.length is not None and _received(stream) != stream.length:
             self.reset(stream, frames.PROTOCOL_ERROR)
         else:
             stream.body.feed_eof()
 
-    def body_read(self, stream: Http2Stream, size: int) -> None:
+    def body_read(self, stream: RequestStream, size: int) -> None:
         """Let the client send more, on the stream and on the connection."""
         self._grant(size)
         if stream.body.is_eof() or stream.is_over:
@@ -486,8 +505,7 @@ class FrameLoop(asyncio.Protocol):
             self._ungranted = 0
 
 
-
-def _received(stream: Http2Stream) -> int:
+def _received(stream: RequestStream) -> int:
     """Return the received bytes of a body."""
     return cast("RequestBody", stream.body).received
 

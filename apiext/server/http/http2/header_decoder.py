@@ -50,7 +50,7 @@ class Kind(Enum):
     """RFC 9113, section 8.2: no request may have it."""
 
 
-class Field(NamedTuple):
+class HeaderField(NamedTuple):
     """A field of a header block."""
 
     kind: Kind
@@ -72,14 +72,14 @@ class HeaderDecoder:
 
     def __init__(self, limits: HeadLimits) -> None:
         self._limits = limits
-        self._entries: deque[Field] = deque()
+        self._entries: deque[HeaderField] = deque()
         """The table, the latest entry first."""
         self._size = 0
         self._limit = TABLE_BYTES
         self.changes = 0
         """How often the table has changed: as long as it stays, equal blocks have equal fields."""
 
-    def decode(self, block: bytes) -> list[Field]:
+    def decode(self, block: bytes) -> list[HeaderField]:
         """Return the fields of a block.
 
         Raises:
@@ -91,8 +91,8 @@ class HeaderDecoder:
         except (IndexError, HPACKError) as error:
             raise Http2ProtocolError("header block cannot be decoded", COMPRESSION_ERROR) from error
 
-    def _decode(self, block: bytes) -> list[Field]:
-        fields: list[Field] = []
+    def _decode(self, block: bytes) -> list[HeaderField]:
+        fields: list[HeaderField] = []
         at, end, size, count = 0, len(block), 0, 0
         most_bytes, most_fields = self._limits
         while at < end:
@@ -121,14 +121,14 @@ class HeaderDecoder:
             raise LargeHeadError
         return fields
 
-    def _entry(self, index: int) -> Field:
+    def _entry(self, index: int) -> HeaderField:
         if index > len(_STATIC):
             return self._entries[index - len(_STATIC) - 1]
         if not index:
             raise HPACKError("index 0")
         return _STATIC[index - 1]
 
-    def _literal(self, block: bytes, at: int, bits: int) -> tuple[Field, int]:
+    def _literal(self, block: bytes, at: int, bits: int) -> tuple[HeaderField, int]:
         """Return a field that is given by its value, and by its name or the index of one."""
         index, at = _integer(block, at, bits)
         if index:
@@ -138,7 +138,7 @@ class HeaderDecoder:
         value, at = _text(block, at)
         return _field(name, value), at
 
-    def _insert(self, field: Field) -> None:
+    def _insert(self, field: HeaderField) -> None:
         self.changes += 1
         self._entries.appendleft(field)
         self._size += field.size
@@ -188,7 +188,7 @@ def _text(block: bytes, at: int) -> tuple[bytes, int]:
 _known_text: Final = lru_cache(_CACHED_TEXTS)(decode_huffman)
 
 
-def _field(name: bytes, value: bytes) -> Field:
+def _field(name: bytes, value: bytes) -> HeaderField:
     kind = Kind.REGULAR
     if name[:1] == b":":
         kind = Kind.PSEUDO
@@ -197,7 +197,7 @@ def _field(name: bytes, value: bytes) -> Field:
     if _BAD_VALUE.search(value) is not None:
         kind = Kind.MALFORMED
     text = value.decode("utf-8", "surrogateescape")
-    return Field(kind, name.decode("utf-8", "surrogateescape"), text, (name, value), len(name) + len(value) + _ENTRY_BYTES)
+    return HeaderField(kind, name.decode("utf-8", "surrogateescape"), text, (name, value), len(name) + len(value) + _ENTRY_BYTES)
 
 
 _STATIC: Final = tuple(_field(name, value) for name, value in HeaderTable.STATIC_TABLE)

@@ -60,7 +60,11 @@ class RequestBody:
         return self._is_complete and not self._parts
 
     def read_nowait(self) -> bytes:
-        """Return what has been received and not read."""
+        """Return what has been received and not read.
+
+        Raises:
+            RequestPayloadError: the rest of the body is lost, or another error of `set_exception`.
+        """
         if self._error is not None:
             raise self._error
         if not self._parts:

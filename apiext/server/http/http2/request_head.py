@@ -16,7 +16,7 @@ from apiext.server.http.request_parser import check_head
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.server.http.http2.header_decoder import Field
+    from apiext.server.http.http2.header_decoder import HeaderField
 
 VERSION: Final = HttpVersion(2, 0)
 _REQUIRED: Final = (":method", ":scheme", ":path")
@@ -38,7 +38,7 @@ class RequestHead(NamedTuple):
     """Why the request is refused, although it is well-formed. Then there is no message."""
 
 
-def read_head(fields: Sequence[Field]) -> RequestHead:
+def read_head(fields: Sequence[HeaderField]) -> RequestHead:
     """Return the head of a request.
 
     Raises:
@@ -65,7 +65,7 @@ def read_head(fields: Sequence[Field]) -> RequestHead:
     return RequestHead(message, _length(headers), None)
 
 
-def check_trailers(fields: Sequence[Field]) -> None:
+def check_trailers(fields: Sequence[HeaderField]) -> None:
     """Check the fields after a body.
 
     Raises:
@@ -75,7 +75,7 @@ def check_trailers(fields: Sequence[Field]) -> None:
         raise MalformedError("a field is not allowed after a body")
 
 
-def _split(fields: Sequence[Field]) -> tuple[dict[str, str], Sequence[Field]]:
+def _split(fields: Sequence[HeaderField]) -> tuple[dict[str, str], Sequence[HeaderField]]:
     """Return the pseudo-header fields, and the others, which come after them."""
     given: dict[str, str] = {}
     for place, field in enumerate(fields):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.api.endpoints.responsewriters.response import FramingWriter
 from apiext.base.http2 import frames
@@ -17,15 +17,30 @@ if TYPE_CHECKING:
     from aiohttp import web
     from aiohttp.streams import StreamReader
 
-    from apiext.server.http.http2.frame_loop import FrameLoop
+    from apiext.server.http.http2.request_body import RequestBody
+
 
 _OF_CONNECTIONS: Final = frozenset({"connection", "transfer-encoding", "keep-alive"})
 
 
-class Http2Stream(SendStream, FramingWriter):
+class StreamConnection(Protocol):
+    """What a stream asks of its connection."""
+
+    def send_block(self, stream: RequestStream, block: bytes, *, ends: bool) -> None:
+        """Send a header block, which may end the stream."""
+
+    def send_data(self, stream: RequestStream, data: bytes | memoryview, *, last: bool) -> bool:
+        """Send data as far as the windows allow. Return whether some of it waits."""
+        ...
+
+    def reset(self, stream: RequestStream, code: int) -> None:
+        """End the stream, and the handler of its request."""
+
+
+class RequestStream(SendStream, FramingWriter):
     """A request that is being answered, from its head to the end of both directions."""
 
-    def __init__(self, connection: FrameLoop, stream_id: int, body: StreamReader, length: int | None) -> None:
+    def __init__(self, connection: StreamConnection, stream_id: int, body: RequestBody | StreamReader, length: int | None) -> None:
         self.begin()
         self._connection = connection
         self.id = stream_id
@@ -46,7 +61,7 @@ class Http2Stream(SendStream, FramingWriter):
         self._waiter: asyncio.Future[None] | None = None
 
     def begin_response(self, status: int, fields: Iterable[tuple[str, str]], *, has_body: bool) -> None:
-        """See FramingWriter."""
+        """See FramingWriter.begin_response."""
         if self.is_over:
             raise ConnectionResetError("the stream is closed")
         block = encode_head(status, fields)
@@ -55,12 +70,12 @@ class Http2Stream(SendStream, FramingWriter):
         self._connection.send_block(self, block, ends=not has_body)
 
     def send_continue(self) -> None:
-        """See FramingWriter."""
+        """See FramingWriter.send_continue."""
         if not self.is_over and not self.output_size:
             self._connection.send_block(self, encode_head(100, ()), ends=False)
 
     def send(self, data: bytes | memoryview, *, last: bool = False) -> bool:
-        """See FramingWriter."""
+        """See FramingWriter.send."""
         if self.is_over:
             raise ConnectionResetError("the stream is closed")
         self.output_size += len(data)
@@ -78,7 +93,11 @@ class Http2Stream(SendStream, FramingWriter):
             await self.drain()
 
     async def drain(self) -> None:
-        """Wait until what was written is sent. A client that receives nothing for STALL_SECONDS loses the stream."""
+        """Wait until what was written is sent. A client that receives nothing for STALL_SECONDS loses the stream.
+
+        Raises:
+            ConnectionResetError: the stream is closed.
+        """
         while self.unsent and not self.is_over:
             left = len(self.unsent)
             self._waiter = asyncio.get_running_loop().create_future()
@@ -107,7 +126,7 @@ class Http2Stream(SendStream, FramingWriter):
 
     # What aiohttp's own responses use.
 
-    async def write_headers(self, status_line: str, headers: Mapping[str, str]) -> None:  # type: ignore[override]
+    async def write_headers(self, status_line: str, headers: Mapping[str, str]) -> None:
         """Send the head of a response of aiohttp."""
         fields = [(name, value) for name, value in headers.items() if name.lower() not in _OF_CONNECTIONS]
         self.begin_response(int(status_line.split(" ", 2)[1]), fields, has_body=True)
@@ -117,4 +136,3 @@ class Http2Stream(SendStream, FramingWriter):
 
     def enable_chunking(self) -> None:
         """Do nothing: DATA frames have a length."""
-

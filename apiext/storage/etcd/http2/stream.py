@@ -10,7 +10,7 @@ from apiext.storage.etcd.http2.grpc_status import RpcError
 class Http2Stream(SendStream):
     """State of one open call in its connection."""
 
-    __slots__ = ("closing", "deadline", "id", "unsent", "window")
+    __slots__ = ("deadline",)
 
     def __init__(self, deadline: float = NO_DEADLINE) -> None:
         self.begin()

@@ -144,7 +144,7 @@ async def test_begins_more_handshakes_after_a_long_turn(
         if len(begun) < 6:
             loop.call_soon(count)
 
-    def note(place: UnauthenticatedConnection) -> HTTPConnection:
+    def note(place: UnauthenticatedConnection) -> asyncio.Protocol:
         begun.append(now)
         return connection(place)
 

@@ -9,7 +9,7 @@ from apiext.base.http2 import frames
 from apiext.server.http.http2.connection import MAX_STREAMS
 from apiext.server.options.options import Http2Options
 from tests.support.event_loop import until
-from tests.unit.server.http.http2.conftest import Client, PlainHttp2, Site
+from tests.support.http2_site import Client, PlainHttp2, Site
 
 HEAD = [(":method", "GET"), (":scheme", "https"), (":path", "/a")]
 
@@ -144,6 +144,15 @@ async def test_takes_fields_after_a_body(client: Client) -> None:
     client.h2.send_headers(stream, [("checksum", "1")], end_stream=True)
     client.flush()
     assert (await client.answer(stream)).body == b"POST /a body"
+
+
+async def test_a_stream_is_used_once(client: Client) -> None:
+    """Close the connection of a client that begins a request on a stream that had one."""
+    await client.answer(client.request("/a"))
+    await client.send(frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, b"\x82"))
+    ended = await client.end()
+    assert ended is not None
+    assert ended.error_code == ErrorCodes.STREAM_CLOSED
 
 
 async def test_refuses_too_many_requests_at_a_time(site: Site, client: Client) -> None:
