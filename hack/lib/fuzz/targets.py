@@ -13,6 +13,8 @@ from typing import Any, Final
 
 Target = Callable[[bytes], None]
 
+_TURNS: Final = 5
+"""Turns of the event loop after which the handlers of a lost connection have ended."""
 _SAMPLE: Final[dict[str, Any]] = {
     "apiVersion": "example.com/v1",
     "kind": "Sample",
@@ -267,6 +269,44 @@ def http2_frames(data: bytes) -> None:
     _loop().run_until_complete(receive())
 
 
+def http2_requests(data: bytes) -> None:
+    """Receive frames of a client, in one piece and in two, and answer its requests."""
+    from unittest import mock
+
+    from aiohttp import web
+
+    from apiext.api.endpoints.responsewriters.response import Reply
+    from apiext.base.http2 import frames
+    from apiext.base.scheduling.parse_turns import parse_turns
+    from apiext.server.http.http2.connection import Http2Connection
+    from apiext.server.http.server import HTTPServer
+    from apiext.server.http.unauthenticated import UnauthenticatedConnections
+    from apiext.server.options.options import Http2Options
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        return Reply(await request.read())
+
+    async def receive(*pieces: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        place = UnauthenticatedConnections().add(lambda: None)
+        connection = Http2Connection(HTTPServer(handle, None), place, parse_turns(loop), Http2Options())
+        transport = mock.Mock()
+        transport.is_closing.return_value = False
+        transport.get_extra_info.return_value = None
+        connection.connection_made(transport)
+        connection.data_received(frames.PREFACE + frames.settings({}))
+        for piece in pieces:
+            connection.data_received(piece)
+            await asyncio.sleep(0)
+        connection.connection_lost(None)
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+
+    middle = len(data) // 2
+    _loop().run_until_complete(receive(data))
+    _loop().run_until_complete(receive(data[:middle], data[middle:]))
+
+
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
@@ -294,6 +334,7 @@ TARGETS: Final[Mapping[str, Target]] = {
         accept_header,
         http_head,
         http2_frames,
+        http2_requests,
     )
 }
 """All targets by name."""

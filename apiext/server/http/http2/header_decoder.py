@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hpack.exceptions import HPACKError
-from hpack.huffman_table import decode_huffman
+from hpack.huffman_table import HUFFMAN_COMPLETE, HUFFMAN_EMIT_SYMBOL, HUFFMAN_FAIL, HUFFMAN_TABLE
 from hpack.table import HeaderTable
 
 from apiext.base.http2.frames import COMPRESSION_ERROR, ENHANCE_YOUR_CALM, Http2ProtocolError
@@ -181,11 +181,38 @@ def _text(block: bytes, at: int) -> tuple[bytes, int]:
         raise HPACKError("a text is longer than its block")
     data = block[at:end]
     if is_huffman:
-        data = _known_text(data) if size <= _MAX_CACHED_BYTES else decode_huffman(data)
+        data = _known_text(data) if size <= _MAX_CACHED_BYTES else _decode_huffman(data)
     return data, end
 
 
-_known_text: Final = lru_cache(_CACHED_TEXTS)(decode_huffman)
+def _decode_huffman(data: bytes) -> bytes:
+    """Decode a text a byte at a time, by the table of hpack, which takes four bits at a time (RFC 7541, section 5.2)."""
+    state, flags, parts = 0, HUFFMAN_COMPLETE, []
+    for byte in data:
+        state, flags, text = _STEPS.get(state | byte) or _step(state, byte)
+        parts.append(text)
+    if not flags & HUFFMAN_COMPLETE:
+        raise HPACKError("a text does not end with its last symbol")
+    return b"".join(parts)
+
+
+_STEPS: Final[dict[int, tuple[int, int, bytes]]] = {}
+"""The next state, its flags and the decoded bytes by state and byte, as they are needed; 256 states of 256 bytes at most."""
+
+
+def _step(state: int, byte: int) -> tuple[int, int, bytes]:
+    node, flags, text = state >> 8, 0, b""
+    for bits in (byte >> 4, byte & 0x0F):
+        node, flags, symbol = HUFFMAN_TABLE[node * 16 + bits]
+        if flags & HUFFMAN_FAIL:
+            raise HPACKError("a text has no such symbol")
+        if flags & HUFFMAN_EMIT_SYMBOL:
+            text += bytes((symbol,))
+    found = _STEPS[state | byte] = node << 8, flags, text
+    return found
+
+
+_known_text: Final = lru_cache(_CACHED_TEXTS)(_decode_huffman)
 
 
 def _field(name: bytes, value: bytes) -> HeaderField:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _NAMES: Final = {name: index for index, (name, _) in reversed(list(enumerate(HeaderTable.STATIC_TABLE, 1)))}
 _STATUSES: Final = {value: index for index, (name, value) in enumerate(HeaderTable.STATIC_TABLE, 1) if name == b":status"}
 _CACHED: Final = 256
+_CACHED_FIELDS: Final = 1024
 _FOUR_BITS: Final = 0x0F
 _SEVEN_BITS: Final = 0x7F
 
@@ -27,12 +28,16 @@ def encode_head(status: int, fields: Iterable[tuple[str, str]]) -> bytes:
     """
     parts = [_status(status)]
     for name, value in fields:
-        data = value.encode(errors="surrogateescape")
-        if b"\n" in data or b"\r" in data:
-            raise ValueError(LINE_BREAK)
-        size = len(data)
-        parts += (_name(name), bytes((size,)) if size < _SEVEN_BITS else _integer(size, _SEVEN_BITS), data)
+        parts.append(_field(name, value))
     return b"".join(parts)
+
+
+@lru_cache(_CACHED_FIELDS)  # most are the same in many responses
+def _field(name: str, value: str) -> bytes:
+    data = value.encode(errors="surrogateescape")
+    if b"\n" in data or b"\r" in data:
+        raise ValueError(LINE_BREAK)
+    return _name(name) + _integer(len(data), _SEVEN_BITS) + data
 
 
 @lru_cache(_CACHED)

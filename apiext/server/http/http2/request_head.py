@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aiohttp.http_exceptions import HttpProcessingError
@@ -22,6 +23,9 @@ VERSION: Final = HttpVersion(2, 0)
 _REQUIRED: Final = (":method", ":scheme", ":path")
 _PSEUDO: Final = frozenset({*_REQUIRED, ":authority"})
 _LENGTH: Final = "content-length"
+_LENGTH_DIGITS: Final = 18
+_NO_PATH: Final = re.compile(r"[\x00-\x20\x7f]")
+_METHOD: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 class MalformedError(Exception):
@@ -48,8 +52,8 @@ def read_head(fields: Sequence[HeaderField]) -> RequestHead:
     if any(not given.get(name) for name in _REQUIRED):
         raise MalformedError("a pseudo-header field is missing")
     path, method = given[":path"], given[":method"]
-    if path[0] != "/" and not (path == "*" and method == "OPTIONS"):
-        raise MalformedError(":path is no path")
+    if (path[0] != "/" and not (path == "*" and method == "OPTIONS")) or _NO_PATH.search(path) or not _METHOD.fullmatch(method):
+        raise MalformedError(":path or :method is none")
     host = given.get(":authority")
     pairs, raw = [(field.name, field.value) for field in regular], [field.raw for field in regular]
     if host is not None and all(name != "host" for name, _ in pairs):
@@ -103,7 +107,7 @@ def _length(headers: CIMultiDictProxy[str]) -> int | None:
     if not lengths:
         return None
     text = lengths.pop()
-    if lengths or not (text.isascii() and text.isdigit()):
+    if lengths or not (text.isascii() and text.isdigit()) or len(text) > _LENGTH_DIGITS:
         raise MalformedError("content-length is no number")
     return int(text)
 

@@ -17,6 +17,7 @@ from hack.lib.soak.inputs import (
     queries,
     readers,
     selectors,
+    streams,
     versions,
     yaml_bodies,
 )
@@ -34,6 +35,7 @@ _FILES: Final = (
     yaml_bodies,
     patches,
     connections,
+    streams,
     readers,
     definitions,
     keywords,

@@ -174,6 +174,8 @@ async def test_refuses_too_many_requests_at_a_time(site: Site, client: Client) -
         HEAD[:2],
         [*HEAD[:2], (":path", "")],
         [*HEAD[:2], (":path", "a")],
+        [*HEAD[:2], (":path", "/a b")],
+        [(":method", "G T"), *HEAD[1:]],
         [*HEAD, (":path", "/b")],
         [*HEAD, (":unknown", "a")],
         [("a", "b"), *HEAD],
@@ -186,6 +188,7 @@ async def test_refuses_too_many_requests_at_a_time(site: Site, client: Client) -
         [*HEAD, ("a", " b")],
         [*HEAD, ("content-length", "1")],
         [*HEAD, ("content-length", "x")],
+        [*HEAD, ("content-length", "9" * 5000)],
         [*HEAD, ("content-length", "1"), ("content-length", "2")],
     ],
 )
