@@ -487,8 +487,11 @@ class FrameLoop(asyncio.Protocol):
 
     def body_read(self, stream: RequestStream, size: int) -> None:
         """Let the client send more, on the stream and on the connection."""
+        if stream.is_over:
+            # the connection has its credit since the stream ended
+            return
         self._grant(size)
-        if stream.body.is_eof() or stream.is_over:
+        if stream.body.is_eof():
             return
         stream.ungranted += size
         if stream.ungranted >= _GRANT_BYTES:
