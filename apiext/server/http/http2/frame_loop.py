@@ -467,8 +467,8 @@ class FrameLoop(asyncio.Protocol):
             self.reset(stream, frames.FLOW_CONTROL_ERROR)
             return
         content = frames.content(flags & frames.PADDED, payload)
-        self._grant(size - len(content))
-        stream.credit += size - len(content)
+        if len(content) < size:
+            self.body_read(stream, size - len(content))
         if content:
             stream.body.feed_data(content)
         elif not flags & END_STREAM:

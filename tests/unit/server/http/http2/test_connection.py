@@ -48,6 +48,18 @@ async def test_receives_a_body_larger_than_the_windows(client: Client) -> None:
     assert answer.body == b"POST /a " + body
 
 
+async def test_grants_the_padding_of_a_body(client: Client) -> None:
+    """Let padding use up no window for good."""
+    stream = client.request("/a", "POST", ends=False)
+    for _ in range(600):
+        while client.h2.local_flow_control_window(stream) < 256:
+            await client.receive()
+        client.h2.send_data(stream, b"x", pad_length=254)
+        client.flush()
+    await client.upload(stream, b"")
+    assert (await client.answer(stream)).body == b"POST /a " + b"x" * 600
+
+
 async def test_sends_an_answer_larger_than_the_windows(site: Site, client: Client) -> None:
     """Wait for the client's windows, and divide it into frames."""
     site.large = bytes(range(256)) * 8192
