@@ -13,6 +13,7 @@ from hack.lib.bench import (
     admission,
     aggregated,
     audit,
+    connections,
     conversion,
     embedded_store,
     envtest,
@@ -95,6 +96,25 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
     return measured
 
 
+def measure_clients(target: targets.Target, binary: Path, options: argparse.Namespace) -> Measured:
+    """Start a target, measure some rows with several numbers of clients, and stop it."""
+    measured = Measured()
+    try:
+        target.start()
+        client, crd = Client(target.access()), workload.crd()
+        client.serve(crd)
+        client.wait_until_writable(crd)
+        for row in workload.rows_of_clients(options.objects, options.seconds, options.clients):
+            if not options.only or row.name in options.only or row.name.startswith(("create", "delete")):
+                with connections.counted(target.proxied_port()) as counted:
+                    _measure_row(target, binary, row, measured)
+                if counted.most:
+                    measured.figures[f"connections of the host: {row.name}"] = counted.most
+    finally:
+        target.stop()
+    return measured
+
+
 def _measure_proxy(target: null_server.NullServer, binary: Path, options: argparse.Namespace) -> Measured:
     """Start a host with a server that does nothing, measure the rows that it can answer, and stop them."""
     measured = Measured()
@@ -111,7 +131,7 @@ def _measure_proxy(target: null_server.NullServer, binary: Path, options: argpar
 def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measured: Measured) -> None:
     before = _used(target)
     try:
-        result = loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **row.run)
+        result = loadgen.run(binary, **target.access(), **({"Clients": workload.CLIENTS} | row.run))
     except loadgen.LoadError as error:
         measured.failed[row.name] = str(error)
         print(f"  {target.name}: {row.name}: {error}", file=sys.stderr, flush=True)
@@ -179,6 +199,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--definitions", type=int, default=500, help="real CRDs to create and serve, 0 for none (default: 500)")
     parser.add_argument("--sqlite", action="store_true", help="measure apiext on its embedded store too")
     parser.add_argument("--aggregated", action="store_true", help="measure apiext behind kube-apiserver, against that one's own CRDs")
+    parser.add_argument(
+        "--clients", type=int, nargs="+", metavar="N", help="measure some rows with N clients each, and their connections, instead"
+    )
     parser.add_argument("--administrator", action="store_true", help="with --aggregated: as a user whose rights need no question")
     parser.add_argument("--webhook", action="store_true", help="with --aggregated: also with --authorization-mode=Webhook alone")
     parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
@@ -210,6 +233,12 @@ def _options() -> argparse.Namespace:
     return options
 
 
+def _rows(options: argparse.Namespace) -> list[workload.Row]:
+    if options.clients:
+        return workload.rows_of_clients(options.objects, options.seconds, options.clients)
+    return workload.rows(options.objects, options.seconds)
+
+
 def _row_names(options: argparse.Namespace) -> list[str]:
     """Return the rows that --only can name beside the other options; none for measurements that are done as a whole."""
     if options.envtest or options.loaded:
@@ -220,6 +249,8 @@ def _row_names(options: argparse.Namespace) -> list[str]:
         return list(audit.ROWS)
     if options.plot:
         return []
+    if options.clients:
+        return [row.name for row in _rows(options)]
     others = {
         idle_watchers.LABEL: True,
         validation.LABEL: True,
@@ -230,7 +261,7 @@ def _row_names(options: argparse.Namespace) -> list[str]:
         first_definition.LABEL: not options.aggregated,
         many_definitions.LABEL: options.definitions,
     }
-    return [row.name for row in workload.rows(options.objects, options.seconds)] + [label for label, wanted in others.items() if wanted]
+    return [row.name for row in _rows(options)] + [label for label, wanted in others.items() if wanted]
 
 
 def main() -> int:
@@ -250,17 +281,18 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="apiext-bench-") as folder:
             if options.plot:
                 return _plot(_targets(Path(folder), options), binary, options)
-            found = {target.name: measure(target, binary, options) for target in _targets(Path(folder), options)}
-            if options.aggregated:
+            one = measure_clients if options.clients else measure
+            found = {target.name: one(target, binary, options) for target in _targets(Path(folder), options)}
+            if options.aggregated and not options.clients:
                 proxy = null_server.NullServer(Path(folder) / "null", binary)
                 found[proxy.name] = _measure_proxy(proxy, binary, options)
     except (golang.BuildError, process.ProcessError, loadgen.LoadError, environments.InstallationError) as error:
         print(f"hack/bench: {error}", file=sys.stderr)
         return 1
-    if options.sqlite:
+    if options.sqlite and not options.clients:
         found[targets.SQLITE].figures["empty SQLite store opened, ms"] = embedded_store.open_milliseconds()
-    print(report.table(found, [row.name for row in workload.rows(options.objects, options.seconds)]))
-    if options.aggregated:
+    print(report.table(found, [row.name for row in _rows(options)]))
+    if options.aggregated and not options.clients:
         print(report.proxy_shares(found[null_server.NAME], found[aggregated.TRUSTING]))
     return 0
 

@@ -73,6 +73,10 @@ class Cluster:
         """Return the process ids of the host; see Target."""
         return [] if self._plain else [self._cluster.plane.apiserver.pid]
 
+    def proxied_port(self) -> int:
+        """Return the port to which the host proxies; see Target."""
+        return 0 if self._plain else self._cluster.apiext.port
+
     @property
     def etcd(self) -> Etcd | None:
         """The store of the objects; see Target."""

@@ -76,6 +76,10 @@ class NullServer:
         """Return the process ids of the host; see Target."""
         return [self._cluster.plane.apiserver.pid]
 
+    def proxied_port(self) -> int:
+        """Return no port: its connections are not counted; see Target."""
+        return 0
+
     @property
     def etcd(self) -> Etcd | None:
         """The store; see Target."""

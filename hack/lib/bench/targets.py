@@ -49,12 +49,28 @@ class Target(Protocol):
         """Return those of the process ids that only proxy to the server under measurement."""
         ...
 
+    def proxied_port(self) -> int:
+        """Return the port to which the host proxies; 0 without a host."""
+        ...
+
     @property
     def etcd(self) -> Etcd | None:
         """The store; None if it is embedded."""
 
 
-class Reference:
+class _Direct:
+    """A server to which clients connect themselves."""
+
+    def host_pids(self) -> list[int]:
+        """Return no process id; see Target."""
+        return []
+
+    def proxied_port(self) -> int:
+        """Return no port; see Target."""
+        return 0
+
+
+class Reference(_Direct):
     """The real kube-apiserver on etcd."""
 
     name = "kube-apiserver"
@@ -111,17 +127,13 @@ class Reference:
         """Return the process ids; see Target."""
         return [self._plane.apiserver.pid]
 
-    def host_pids(self) -> list[int]:
-        """Return no process id: clients connect to the server itself."""
-        return []
-
     @property
     def etcd(self) -> Etcd | None:
         """The store; see Target."""
         return self._plane.etcd
 
 
-class Apiext:
+class Apiext(_Direct):
     """apiext on etcd, or on its embedded store."""
 
     def __init__(self, folder: Path, *, embedded: bool = False) -> None:
@@ -158,10 +170,6 @@ class Apiext:
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
         return process_tree(self._server.pid)
-
-    def host_pids(self) -> list[int]:
-        """Return no process id: clients connect to the server itself."""
-        return []
 
 
 def access(url: str, ca: Path, users: Authority, user: str, groups: Sequence[str] = ()) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The workload: one CRD with defaults and a CEL rule, objects of about 2 KB, and the rows of the table."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -134,6 +135,13 @@ def rows(objects: int, seconds: float) -> list[Row]:
         Row(f"watch fan-out, {MANY_WATCHERS:,} watchers", _fanout(one, patch, merge, timed) | _MANY, unit="events"),
         Row("delete", {"Requests": objects, "Seconds": 300, "Objects": objects, "Method": "DELETE", "Path": one}),
     ]
+
+
+def rows_of_clients(objects: int, seconds: float, numbers: Sequence[int]) -> list[Row]:
+    """Return some of the rows for each number of clients, in the order in which they run."""
+    chosen = ("create", "get", "merge patch", "list, limit=500", "delete")
+    by_name = {row.name: row for row in rows(objects, seconds)}
+    return [Row(f"{name}, {count:,} clients", by_name[name].run | {"Clients": count}) for count in numbers for name in chosen]
 
 
 def fill(objects: int) -> dict[str, Any]:
