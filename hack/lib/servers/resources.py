@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -70,11 +70,16 @@ def process_tree(pid: int) -> list[int]:
 
 def children(pid: int) -> list[int]:
     """Return the processes that a process has started."""
-    found: list[int] = []
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found += map(int, listed.read_text().split())
-    return found
+    return [int(child) for text in _of_threads(pid, "children") for child in text.split()]
+
+
+def _of_threads(pid: int, name: str) -> Iterator[str]:
+    """Yield the text of a file of each thread of a process, of none that ends meanwhile."""
+    # also the search fails for a process that has ended
+    with suppress(OSError):
+        for path in Path(f"/proc/{pid}/task").glob(f"*/{name}"):
+            with suppress(OSError):
+                yield path.read_text()
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -85,11 +90,8 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _wakeups(pid: int) -> int:
-    found = 0
-    for status in Path(f"/proc/{pid}/task").glob("*/status"):
-        with suppress(OSError):
-            found += int(status.read_text().partition("\nvoluntary_ctxt_switches:")[2].split(maxsplit=1)[0])
-    return found
+    texts = _of_threads(pid, "status")
+    return sum(int(text.partition("\nvoluntary_ctxt_switches:")[2].split(maxsplit=1)[0]) for text in texts)
 
 
 def _resident_mib(pid: int) -> float:

@@ -194,9 +194,11 @@ async def send(
 def is_added_by_proxy(request: web.BaseRequest) -> bool:
     """Return whether a front proxy, not its client, asks for compression: it would decompress the response for the client.
 
-    kube-apiserver sends the headers of the client and its own in alphabetical order, then those that Go's HTTP client adds.
+    kube-apiserver sends the headers of the client and its own in alphabetical order, over HTTP/2 in any order, then those that Go's HTTP
+    client adds. So one client in as many as it sends headers is taken for the proxy over HTTP/2, and gets its response as it is.
     """
-    return request.get(PROXIED_USER) is not None and request.raw_headers[-1][0].lower() == b"accept-encoding"
+    name, value = request.raw_headers[-1] if request.raw_headers else (b"", b"")
+    return request.get(PROXIED_USER) is not None and name.lower() == b"accept-encoding" and value == b"gzip"
 
 
 async def _compressed(parts: Sequence[bytes]) -> Sequence[bytes]:
