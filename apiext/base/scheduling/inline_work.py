@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from apiext.base.meta.limits import BOUNDED_COST_STRETCH, BOUNDED_STRETCH, MAX_BOUNDED_JOBS, MAX_INLINE_SECONDS, MAX_INLINE_STEPS
-from apiext.base.scheduling.side_thread import CountedThreads, with_short_turns
+from apiext.base.scheduling.side_thread import CountedThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -284,7 +284,7 @@ def start_thread() -> None:
 
 def _in_thread(work: Callable[[], T]) -> T:
     with BoundedWork():
-        return with_short_turns(work)
+        return work()
 
 
 @cache
@@ -346,7 +346,7 @@ class Deferred(Generic[T]):
 
     def _make_in_thread(self) -> None:
         if (make := self._make) is not None:
-            self._keep(with_short_turns(make))
+            self._keep(make())
 
 
 _UNLIMITED: Final = UnlimitedWork()

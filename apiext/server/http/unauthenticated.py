@@ -22,7 +22,7 @@ _SHARE: Final = 4
 
 
 def is_authenticated(request: web.BaseRequest) -> bool:
-    """Return whether a request has told who its client is."""
+    """Return whether the client of a request has authenticated."""
     user = request.get(USER)
     return user is not None and UNAUTHENTICATED not in user.groups
 
