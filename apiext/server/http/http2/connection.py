@@ -46,6 +46,9 @@ MAX_PROXIED_STREAMS: Final = 1000
 _MAX_KNOWN_HEADS: Final = 64
 _LEAVE_SECONDS: Final = 1.0
 """Seconds from the end of the last stream of a connection that takes no more to its end. Requests may be on their way."""
+_QUIET_SECONDS: Final = 0.05
+"""Seconds without a new request, answers being held, after which the client is taken to wait for them."""
+_MAX_QUIET_LOOKS: Final = 5
 _MORE_HEAD_BYTES: Final = 320
 """What Go adds to the limit of heads that it announces: ten fields."""
 
@@ -122,11 +125,23 @@ class Http2Connection(FrameLoop):
             self.transport.abort()
 
     def close_after_answer(self) -> None:
-        """Ask the client to send its next requests over another connection, and close this one after its last answer."""
+        """Ask the client to send its next requests over another connection, and close this one after its last answer.
+
+        A front proxy of Go fails a request with a body that has chosen the connection but not reached it when GOAWAY comes ("cannot
+        rewind body"). So answers are held until no new request comes: the proxy's clients wait for them then.
+        """
         if self.closes_after_answer:
             return
         self.closes_after_answer = True
+        self.hold_data()
+        self.loop.call_later(_QUIET_SECONDS, self._announce_end, self.last_id, _MAX_QUIET_LOOKS)
+
+    def _announce_end(self, last_id: int, looks: int) -> None:
+        if self.last_id != last_id and looks > 1:
+            self.loop.call_later(_QUIET_SECONDS, self._announce_end, self.last_id, looks - 1)
+            return
         self.write(frames.goaway(frames.NO_ERROR, frames.MAX_STREAM_ID))
+        self.release_data()
         if not self.streams:
             self.loop.call_later(_LEAVE_SECONDS, self._leave)
 

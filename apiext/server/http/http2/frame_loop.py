@@ -69,6 +69,7 @@ class FrameLoop(asyncio.Protocol):
         self.guard = FloodGuard(max_streams)
         self.max_block_bytes = max_block_bytes
         self._is_paused = False
+        self._is_held = False
         self._progress = ProgressWatch()
         self.send_queue = SendQueue()
         self._buffer = b""
@@ -191,6 +192,15 @@ class FrameLoop(asyncio.Protocol):
         self.guard.on_sent()
         self._flush()
 
+    def hold_data(self) -> None:
+        """Leave data in the streams until `release_data`."""
+        self._is_held = True
+
+    def release_data(self) -> None:
+        """Send the data that was held."""
+        self._is_held = False
+        self._flush()
+
     def write(self, data: bytes) -> None:
         """Send frames, together with those of this turn of the event loop."""
         if self._writer is not None:
@@ -203,7 +213,7 @@ class FrameLoop(asyncio.Protocol):
         self.write(data)
 
     def _flush(self) -> None:
-        if self._writer is not None and not self._is_paused:
+        if self._writer is not None and not (self._is_paused or self._is_held):
             self.send_queue.flush(self._writer.write)
 
     def send_block(self, stream: RequestStream, block: bytes, *, ends: bool) -> None:
@@ -235,7 +245,8 @@ class FrameLoop(asyncio.Protocol):
         if self._writer is None:
             raise ConnectionResetError("the connection is closed")
         size, queue = len(data), self.send_queue
-        if not self._is_paused and (queue.spend_if_fits(stream, size) or not (size or stream.unsent)):
+        waits = self._is_paused or self._is_held
+        if not waits and (queue.spend_if_fits(stream, size) or not (size or stream.unsent)):
             header = frames.pack_header(size << 8 | frames.DATA, END_STREAM if last else 0, stream.id)
             self._writer.write(header, data)
             return False
@@ -243,7 +254,7 @@ class FrameLoop(asyncio.Protocol):
             self.write(frames.frame(frames.DATA, END_STREAM if last else 0, stream.id))
             return False
         queue.add(stream, data, last=last)
-        if not self._is_paused:
+        if not waits:
             queue.flush_stream(stream.id, self._writer.write)
         return bool(stream.unsent)
 

@@ -57,23 +57,23 @@ def test_a_sound_etcd() -> None:
 
 
 @pytest.mark.parametrize(
-    "check,given,what",
+    "check,status,metrics,what",
     [
-        ("members", state(None), "does not answer: refused"),
-        ("members", state(replace(STATUS, leader=0)), "there is no quorum"),
-        ("members", state(replace(STATUS, raft_index=9000)), "8991 entries behind"),
-        ("members", state(replace(STATUS, errors=("x",))), "x"),
-        ("size", state(quota=1100 * MIB), "1000 of 1100 MiB"),
-        ("fragmentation", state(replace(STATUS, size_in_use=100 * MIB)), "100 of 1000 MiB are in use"),
-        ("compaction", state(compacted=1.0), "h ago"),
-        ("disks", state(sync=0.256), "sync take up to 256 ms"),
-        ("disks", state(commit=0.512), "commit take up to 512 ms"),
+        ("members", None, {}, "does not answer: refused"),
+        ("members", replace(STATUS, leader=0), {}, "there is no quorum"),
+        ("members", replace(STATUS, raft_index=9000), {}, "8991 entries behind"),
+        ("members", replace(STATUS, errors=("x",)), {}, "x"),
+        ("size", STATUS, {"quota": 1100 * MIB}, "1000 of 1100 MiB"),
+        ("fragmentation", replace(STATUS, size_in_use=100 * MIB), {}, "100 of 1000 MiB are in use"),
+        ("compaction", STATUS, {"compacted": 1.0}, "h ago"),
+        ("disks", STATUS, {"sync": 0.256}, "sync take up to 256 ms"),
+        ("disks", STATUS, {"commit": 0.512}, "commit take up to 512 ms"),
     ],
     ids=["silent", "no leader", "lagging", "errors", "quota", "fragmented", "uncompacted", "slow sync", "slow commit"],
 )
-def test_faults(check: str, given: EtcdState, what: str) -> None:
+def test_faults(check: str, status: MemberStatus | None, metrics: dict[str, float], what: str) -> None:
     """Name the fault of one check; the others pass."""
-    found = broken(given)
+    found = broken(state(status, **metrics))
 
     assert list(found) == [check]
     assert what in found[check]

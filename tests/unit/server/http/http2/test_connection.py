@@ -6,6 +6,7 @@ import pytest
 from h2.errors import ErrorCodes
 
 from apiext.base.http2 import frames
+from apiext.server.http.http2 import connection
 from apiext.server.http.http2.connection import MAX_STREAMS
 from apiext.server.options.options import Http2Options
 from tests.support.event_loop import until
@@ -372,6 +373,21 @@ async def test_a_draining_server_asks_for_another_connection(site: Site, client:
     ended = await client.end()
     assert ended is not None
     assert ended.last_stream_id == waiting
+
+
+async def test_a_draining_server_holds_answers_until_no_request_comes(site: Site, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask for another connection while the client waits: a front proxy of Go may fail a request that it is about to send."""
+    monkeypatch.setattr(connection, "_QUIET_SECONDS", 0.5)
+    waiting = client.request("/wait")
+    await until(lambda: site.seen == ["/wait"])
+    site.server.drain()
+    site.gate.set()
+    later = client.request("/later")
+    while client.goaway is None:
+        assert not client.answers[waiting].is_complete
+        await client.receive()
+    assert site.seen == ["/wait", "/later"]
+    assert [(await client.answer(stream)).body for stream in (waiting, later)] == [b"GET /wait ", b"GET /later "]
 
 
 async def test_asks_some_clients_for_another_connection(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
