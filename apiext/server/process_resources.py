@@ -23,6 +23,8 @@ _MOST_LOOKS: Final = 32
 """Maximum of looks between two searches."""
 _LEAST_GARBAGE: Final = 8 << 20
 """Growth in bytes before a full collection; at least a sixteenth of the process's memory."""
+_LASTING_LOOKS: Final = 6
+"""Looks that must find the growth: what definitions and requests occupied for a while is freed without the collector."""
 _COLLECTING: Final = 1 / 5_000
 """The largest part of the time that full collections may take. One takes 0.3 ms for every 1,000 objects, and holds the event loop."""
 
@@ -40,10 +42,15 @@ def share_of_open_files(share: int) -> int:
 
 
 class FullCollections:
-    """Collects reference cycles of old objects, such as those of former definitions, when the process has grown."""
+    """Collects reference cycles of old objects when the process has grown for good.
+
+    Requests and former definitions leave none (tests/integration/test_reference_cycles.py), so this is for those that nobody knows of.
+    """
 
     def __init__(self) -> None:
         self._kept = resident_bytes()
+        self._grown = 0
+        """The latest looks, in a row, that found the growth."""
         self._earliest = 0.0
         """The monotonic time before which the next collection would cost too much."""
 
@@ -51,8 +58,10 @@ class FullCollections:
         """Collect if it is due; `resident` are the bytes that the process occupies."""
         self._kept = min(self._kept, resident)
         begin = time.monotonic()
-        if resident < self._kept + max(_LEAST_GARBAGE, self._kept // 16) or begin < self._earliest:
+        self._grown = self._grown + 1 if resident >= self._kept + max(_LEAST_GARBAGE, self._kept // 16) else 0
+        if self._grown < _LASTING_LOOKS or begin < self._earliest:
             return
+        self._grown = 0
         gc.collect()
         end = time.monotonic()
         self._earliest = end + (end - begin) / _COLLECTING

@@ -124,17 +124,7 @@ def _scale_scope(
 
 
 def _columns(version: Version) -> tuple[Column, ...]:
-    own = (
-        Column(
-            name=column.name,
-            type=column.type,
-            path=column.json_path,
-            description=column.description,
-            format=column.format,
-            priority=column.priority,
-        )
-        for column in version.printer_columns
-    )
+    own = [Column(each.name, each.type, each.json_path, each.description, each.format, each.priority) for each in version.printer_columns]
     return (NAME, *own)
 
 

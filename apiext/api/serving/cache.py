@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -54,11 +55,15 @@ class SilenceNotice:
     """Warns readers of objects that the conversion webhook would not convert at present. Repeats its last call now and then."""
 
     circuits: ConversionCircuits
-    info: ServingInfo
+    info: weakref.ref[ServingInfo]
+    """The serving info, which has the notice."""
 
     def __call__(self, request: RequestInfo) -> Sequence[str]:
         """Return the warnings that a request gets."""
-        definition = self.info.definition
+        info = self.info()
+        if info is None:
+            return ()
+        definition = info.definition
         circuit = self.circuits.of(definition.name)
         if circuit is None or circuit.error is None or request.verb not in _READS:
             return ()
@@ -185,7 +190,7 @@ class ServingCache:
         remote = RemoteVersion(info, place, converter.calls, self.workers, rules_answers(given, self.converters.stats.rules))
         served = build_version(info, version, store, admission, converter, cbor=self._cbor, remote=remote.codec)
         if served.codec.conversion is not None:
-            served = dataclasses.replace(served, notices=(*served.notices, SilenceNotice(self.converters.circuits, info)))
+            served = dataclasses.replace(served, notices=(*served.notices, SilenceNotice(self.converters.circuits, weakref.ref(info))))
         served = info.versions[version.name] = remote.with_copies(served)
         earlier = self._kept.take(info.definition, version.name)
         if earlier is not None:

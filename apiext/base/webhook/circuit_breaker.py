@@ -69,12 +69,16 @@ class CircuitBreaker:
     """Calls a webhook. After repeated failures, one call after each pause is a probe, and all other calls fail at once."""
 
     def __init__(
-        self, is_failure: Callable[[Exception], bool], *, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic
+        self,
+        is_failure: Callable[[Exception], bool],
+        *,
+        changed: Callable[[CircuitBreaker], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a closed circuit.
 
         `is_failure` recognizes the exceptions of a webhook that does not answer; any other outcome is an answer. The circuit calls
-        `changed` after the first answer, after the first one since `report_again`, and when it opens or closes.
+        `changed` with itself after the first answer, after the first one since `report_again`, and when it opens or closes.
         """
         self._is_failure = is_failure
         self._changed = changed
@@ -141,7 +145,7 @@ class CircuitBreaker:
         self._waiting.answered()
         self._backoff.reset()
         if was_open or first:
-            self._changed()
+            self._changed(self)
 
     def _failed(self, error: Exception, function: Callable[[], Awaitable[Any]]) -> None:
         was_open = self.error is not None
@@ -152,4 +156,4 @@ class CircuitBreaker:
             self._probe_at = self._clock() + self._backoff.take()
         self.error, self._failed_call = copy.copy(error), function
         if not was_open:
-            self._changed()
+            self._changed(self)

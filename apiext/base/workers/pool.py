@@ -165,6 +165,7 @@ class Turn:
         """Return the slot."""
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         if self._is_long:
             self._slots.end_long(self._flow)
         else:
@@ -178,6 +179,7 @@ class Turn:
 
     def _lengthen(self) -> None:
         """Go on without a slot. While there is no room, try again later."""
+        self._timer = None
         self._is_long = self._slots.lengthen(self._flow)
         if not self._is_long:
             self.begin()

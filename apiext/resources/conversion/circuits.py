@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from apiext.base.webhook.circuit_breaker import CircuitBreaker
@@ -58,7 +59,7 @@ class ConversionCircuits:
         """Return a webhook with this spec.conversion behind the CRD's circuit."""
         known = self._circuits.get(name)
         if known is None or known[0] != conversion:
-            circuit = CircuitBreaker(_is_silent, changed=lambda: self._report(name, circuit), clock=self._clock)
+            circuit = CircuitBreaker(_is_silent, changed=partial(self._report, name), clock=self._clock)
             known = self._circuits[name] = (conversion, circuit)
         return GuardedHook(hook, known[1])
 

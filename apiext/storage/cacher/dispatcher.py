@@ -47,7 +47,7 @@ class Dispatcher:
         self._groups: dict[str, WatcherGroups] = {}
         self._bookmarks: dict[WatchQueue[Any], _Bookmarks] = {}
         self.watchers = 0
-        self._sender = Sender(self._groups, self._finish)
+        self._sender = Sender(self._groups)
         self._pending: list[ObjectChange] = []
         self._timer: asyncio.TimerHandle | None = None
         self._silent_from = 0.0
@@ -147,12 +147,7 @@ class Dispatcher:
     def end(self) -> None:
         """End all watches after sending the pending changes."""
         self._flush()
-        self._sender.when_done(self._finish)
-
-    def _finish(self) -> None:
-        for group in self._all_groups():
-            for watch in tuple(group.watchers):
-                watch.finish()
+        self._sender.finish()
 
     def _all_groups(self) -> list[WatcherGroup]:
         return [group for groups in self._groups.values() for group in groups]

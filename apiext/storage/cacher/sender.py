@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from apiext.base.meta import limits
@@ -38,12 +38,11 @@ _LOG: Final = get_logger(__name__)
 class Sender:
     """Sends changes to watchers in order: a little work at once, more by a task in slices. `groups` are the watchers by scope.
 
-    Calls `failed` if changes cannot be sent.
+    All watches end if changes cannot be sent.
     """
 
-    def __init__(self, groups: Mapping[str, WatcherGroups], failed: Callable[[], None]) -> None:
+    def __init__(self, groups: Mapping[str, WatcherGroups]) -> None:
         self._groups = groups
-        self._failed = failed
         self._waiting: deque[tuple[int, Sequence[ObjectChange], int]] = deque()
         self._unsent = 0
         """Bytes of the waiting changes."""
@@ -76,12 +75,17 @@ class Sender:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._send_waiting())
 
-    def when_done(self, call: Callable[[], None]) -> None:
-        """Call a function once nothing waits, at once if nothing does."""
+    def finish(self) -> None:
+        """End all watches once nothing waits, at once if nothing does."""
         if self._task is None:
-            call()
+            self._end_watches()
         else:
-            self._task.add_done_callback(lambda _: call())
+            self._task.add_done_callback(lambda _: self._end_watches())
+
+    def _end_watches(self) -> None:
+        for group in [group for groups in self._groups.values() for group in groups]:
+            for watch in tuple(group.watchers):
+                watch.finish()
 
     async def _send_waiting(self) -> None:
         pace = Pace(urgent=True)
@@ -102,7 +106,7 @@ class Sender:
     def _drop(self) -> None:
         self._waiting.clear()
         self._unsent = 0
-        self._failed()
+        self._end_watches()
 
     async def _render_missing(self, changes: Sequence[ObjectChange]) -> None:
         """Render the large objects of changes; errors appear again where the objects are used."""

@@ -468,6 +468,7 @@ class WatchCache:
             self._loading.cancel()
         self.dispatcher.end()
         # views refer to this cache: it would keep the objects until the next full garbage collection
+        self._views.clear()
         self._sorted_views.clear()
         self.entries, self._ordered = {}, GradualList()
         self.history.begin(self.revision, sealed=self.revision)

@@ -92,19 +92,21 @@ def _collections(monkeypatch: pytest.MonkeyPatch, looks: Iterable[tuple[float, i
 
 
 def test_collects_old_cycles_after_growth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Collect in full when the process has grown since the last time, by a sixteenth or 8 MiB."""
-    small = [(10.0, 67), (20.0, 68), (30.0, 75), (40.0, 76), (50.0, 50), (60.0, 58)]
-    large = [(10.0, 800), (20.0, 849), (30.0, 850)]
+    """Collect in full when the process has grown for a minute since the last time, by a sixteenth or 8 MiB."""
+    small = enumerate([67, *[68] * 6, *[75] * 6, *[76] * 6, 50, *[58] * 6])
+    large = enumerate([*[800] * 6, *[849] * 6, *[850] * 6])
+    passing = enumerate([*[100] * 5, 60] * 3)
 
-    assert _collections(monkeypatch, small, took=0.0) == [20.0, 40.0, 60.0]
-    assert _collections(monkeypatch, large, took=0.0) == [10.0, 30.0]
+    assert _collections(monkeypatch, small, took=0.0) == [6, 18, 25]
+    assert _collections(monkeypatch, large, took=0.0) == [5, 17]
+    assert _collections(monkeypatch, passing, took=0.0) == []
 
 
 def test_full_collections_take_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer after a collection that took long."""
-    looks = [(10.0, 100), (400.0, 200), (1020.0, 300)]
+    looks = [(moment, 100 + moment) for moment in range(0, 3000, 10)]
 
-    assert _collections(monkeypatch, looks, took=0.2) == [10.0, 1020.0]
+    assert _collections(monkeypatch, looks, took=0.2) == [50, 1060, 2070]
 
 
 async def test_needs_glibc(monkeypatch: pytest.MonkeyPatch) -> None:

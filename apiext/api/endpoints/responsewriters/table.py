@@ -111,8 +111,7 @@ _CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column of a definition's additionalPrinterColumns, or a computed one of a built-in kind."""
 
     name: str

@@ -5,7 +5,6 @@ Definitions and reviews have endpoints of their own, which need more than a stor
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -277,7 +276,7 @@ _EVENT_COLUMNS: Final = (
 def _of_core(column: Column) -> Column:
     """Return a column of the core group's events for those of events.k8s.io."""
     cell = column.cell
-    return column if cell is None else dataclasses.replace(column, cell=lambda obj, now: cell(to_core(obj), now))
+    return column if cell is None else column._replace(cell=lambda obj, now: cell(to_core(obj), now))
 
 
 EVENTS: Final[ServedKind] = ServedKind(

@@ -60,7 +60,7 @@ _STRATEGIES: Final = {
 _CREATED_ON_UPDATE: Final = frozenset({"endpoints", "limitranges", "runtimeclasses", "services"})
 _REPLICAS: Final = from_paths(("f:spec", "f:replicas"))
 _SCALE_COLUMNS: Final = (
-    dataclasses.replace(NAME, format=""),
+    NAME._replace(format=""),
     number("Desired", "spec.replicas", "How many pods are wanted."),
     number("Available", "status.replicas", "How many pods there are."),
     AGE,

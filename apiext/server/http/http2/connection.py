@@ -46,7 +46,7 @@ MAX_PROXIED_STREAMS: Final = 1000
 _MAX_KNOWN_HEADS: Final = 64
 _LEAVE_SECONDS: Final = 1.0
 """Seconds from the end of the last stream of a connection that takes no more to its end. Requests may be on their way."""
-_QUIET_SECONDS: Final = 0.05
+QUIET_SECONDS: Final = 0.05
 """Seconds without a new request, answers being held, after which the client is taken to wait for them."""
 _MAX_QUIET_LOOKS: Final = 5
 _MORE_HEAD_BYTES: Final = 320
@@ -134,11 +134,11 @@ class Http2Connection(FrameLoop):
             return
         self.closes_after_answer = True
         self.hold_data()
-        self.loop.call_later(_QUIET_SECONDS, self._announce_end, self.last_id, _MAX_QUIET_LOOKS)
+        self.loop.call_later(QUIET_SECONDS, self._announce_end, self.last_id, _MAX_QUIET_LOOKS)
 
     def _announce_end(self, last_id: int, looks: int) -> None:
         if self.last_id != last_id and looks > 1:
-            self.loop.call_later(_QUIET_SECONDS, self._announce_end, self.last_id, looks - 1)
+            self.loop.call_later(QUIET_SECONDS, self._announce_end, self.last_id, looks - 1)
             return
         self.write(frames.goaway(frames.NO_ERROR, frames.MAX_STREAM_ID))
         self.release_data()
@@ -305,6 +305,9 @@ class Http2Connection(FrameLoop):
             # what goes on after the answer finds no connection
             stream.is_over = True
         self.remove(stream)
+        # they refer to the stream: its memory is free at once
+        stream.request = stream.task = None
+        stream.body = EMPTY_PAYLOAD
 
 
 def _answer_plainly(stream: RequestStream, status: int, text: str) -> None:

@@ -27,8 +27,8 @@ class Webhook:
         """Whether the circuit was open after each change."""
         self.breaker = CircuitBreaker(lambda error: isinstance(error, _SilentError), changed=self._changed, clock=lambda: self.now)
 
-    def _changed(self) -> None:
-        self.changes.append(self.breaker.error is not None)
+    def _changed(self, breaker: CircuitBreaker) -> None:
+        self.changes.append(breaker.error is not None)
 
     async def _answer(self) -> str:
         self.calls += 1

@@ -377,7 +377,7 @@ async def test_a_draining_server_asks_for_another_connection(site: Site, client:
 
 async def test_a_draining_server_holds_answers_until_no_request_comes(site: Site, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask for another connection while the client waits: a front proxy of Go may fail a request that it is about to send."""
-    monkeypatch.setattr(connection, "_QUIET_SECONDS", 0.5)
+    monkeypatch.setattr(connection, "QUIET_SECONDS", 0.5)
     waiting = client.request("/wait")
     await until(lambda: site.seen == ["/wait"])
     site.server.drain()
