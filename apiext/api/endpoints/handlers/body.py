@@ -13,6 +13,7 @@ from aiohttp import hdrs, web
 from apiext.api.endpoints.handlers.expect_continue import ask_for_body
 from apiext.api.endpoints.parameters.options import IGNORE, WARN
 from apiext.api.endpoints.scopes.scope import Scope
+from apiext.api.endpoints.serializers.apply_configuration import parse_yaml
 from apiext.api.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML
 from apiext.base.meta import errors, field
 from apiext.base.meta.encoding import json_codec, json_decoder, json_values
@@ -89,9 +90,7 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
         return cbor_decoder.parse(data), []
     if media_type != YAML:
         return json_decoder.parse(data), []
-    from apiext.base.meta.encoding import yaml_codec
-
-    parsed, duplicates = yaml_codec.parse(data)
+    parsed, duplicates = parse_yaml(data)
     # like sigs.k8s.io/yaml, which converts to JSON first
     return dict(sorted(parsed.items())) if isinstance(parsed, dict) else parsed, duplicates
 

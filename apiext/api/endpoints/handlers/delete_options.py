@@ -48,7 +48,8 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     audit = audit_of(request)
     record = audit.write_record() if audit is not None else None
     work = partial(_decoded, data, media_type, shown=record is not None and record.with_body)
-    large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)
+    # aliases, which no client needs here, may stand for much
+    large = len(data) > MAX_INLINE_YAML_BYTES or b"*" in data if media_type == YAML else len(data) > MAX_INLINE_BYTES
     found, shown = await request[WORKERS].call(work, user=request[USER].name) if large else work()
     if record is not None:
         record.take_body(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_decoder
@@ -21,6 +21,20 @@ _FLOAT: Final = re.compile(rb"[:,\[\s-][0-9]+[.eE]")
 """The start of every float in JSON, with the byte before it."""
 
 
+def parse_yaml(data: bytes) -> tuple[Any, list[str]]:
+    """Return the value of a YAML body, and messages about its duplicate keys.
+
+    Raises:
+        BodyDecodeError: it has no value.
+        HeavyWorkError: it takes too long for the event loop.
+    """
+    check_size = current_work().check_size
+    check_size(len(data), MAX_INLINE_YAML_BYTES)
+    from apiext.base.meta.encoding import yaml_codec
+
+    return yaml_codec.parse(data, lambda aliased: check_size(len(data) + aliased, MAX_INLINE_YAML_BYTES))
+
+
 def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
     """Return an applied configuration, and messages about its duplicate keys.
 
@@ -30,11 +44,8 @@ def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
     known = _as_json(data)
     if known is not None:
         return known, []
-    current_work().check_size(len(data), MAX_INLINE_YAML_BYTES)
-    from apiext.base.meta.encoding import yaml_codec
-
     try:
-        parsed, duplicates = yaml_codec.parse(data)
+        parsed, duplicates = parse_yaml(data)
     except DepthError as error:
         raise errors.bad_request(f"the patch is {error}") from error
     except BodyDecodeError as error:

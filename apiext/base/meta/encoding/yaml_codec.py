@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import yaml
@@ -29,8 +29,10 @@ _TAG_DIRECTIVE: Final = re.compile(rb"(?:^|[\r\n\x85\xa8\xa9\xbf\xfe\xff]\0?|[()
 _DOCUMENT_START: Final = re.compile(rb"(?:^|[\r\n])\0?-\0?-\0?-")
 
 
-def parse(data: bytes) -> tuple[Any, list[str]]:
+def parse(data: bytes, check: Callable[[int], object] = int) -> tuple[Any, list[str]]:
     """Return the first document as a JSON value, and messages about duplicate keys.
+
+    `check` gets the characters that the aliases so far stand for, and may raise: a few bytes can stand for MAX_ALIASED_CHARACTERS.
 
     Raises:
         BodyDecodeError: the data is not YAML, has no JSON form (the text is go-yaml's), its aliases stand for more than
@@ -38,7 +40,7 @@ def parse(data: bytes) -> tuple[Any, list[str]]:
     """
     _check_directives(data)
     try:
-        builder = _Builder(data)
+        builder = _Builder(data, check)
         value = builder.document()
     except yaml.reader.ReaderError as error:
         raise BodyDecodeError(f"yaml: {error.reason}") from error
@@ -102,8 +104,9 @@ class _Node:
 class _Builder:
     """Builds values from parser events, without recursion."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, check: Callable[[int], object]) -> None:
         self._parser = yaml.CSafeLoader(data)
+        self._check = check
         self._stack: list[_Mapping | list[Any]] = []
         self._open: list[_Node] = []
         self._anchors: dict[str, _Node] = {}
@@ -159,6 +162,7 @@ class _Builder:
         self._aliased_characters += node.characters
         if self._aliased_characters > MAX_ALIASED_CHARACTERS:
             raise BodyDecodeError("yaml: document contains excessive aliasing")
+        self._check(self._aliased_characters)
         if json_values.is_deeper(node.value, _MAX_OPEN - len(self._open)):
             raise DepthError
         self._finish(json_values.copy(node.value), event)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.api.endpoints.serializers.apply_configuration import parse_configuration
+from apiext.api.endpoints.serializers.apply_configuration import parse_configuration, parse_yaml
 from apiext.base.meta.errors import StatusError
 from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
 
@@ -70,3 +70,12 @@ def test_large_yaml_is_heavy() -> None:
         parse_configuration(body)
 
     assert parse_configuration(body)[0] == {"a": "x" * 10_000}
+
+
+def test_yaml_that_stands_for_much_is_heavy() -> None:
+    """Leave small YAML with many aliases to a worker process."""
+    body = b"a: &a [%b]\nb: [%b]" % (b",".join([b"x"] * 500), b",".join([b"*a"] * 50))
+    with InlineWork(), pytest.raises(HeavyWorkError):
+        parse_yaml(body)
+
+    assert len(parse_yaml(body)[0]["b"]) == 50
