@@ -18,6 +18,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from apiext.api.endpoints.responsewriters.response import ResponseWriter
 from apiext.base.meta.limits import MAX_PIPELINED_REQUESTS
+from apiext.server.http.transports import IdleWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
     from apiext.server.http.request_parser import RequestParser
 
-IDLE_TIMEOUT: Final = 180.0
-"""Seconds after which an idle connection is closed; as kube-apiserver. Clients close theirs earlier, which loses no request."""
 BODY_BUFFER: Final = 64 * 1024
 """Bytes of a body, or after a request for another protocol, that are received ahead of their reader."""
 _DRAIN_TIMEOUT: Final = 2.0
@@ -61,18 +60,16 @@ class RequestLoop(RequestHandler):
         self._is_switched = False
         """Whether aiohttp reads another protocol."""
         self._rest = b""
-        self._idle_since = 0.0
-        self._idle_timer: asyncio.TimerHandle | None = None
+        self._idle = IdleWatch()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the loop."""
         super().connection_made(transport)
-        self._wait_idly()
+        self._idle.start(self._clock, self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End the loop, and the handler of a request with it."""
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+        self._idle.stop()
         super().connection_lost(exc)
 
     def close(self) -> None:
@@ -204,7 +201,7 @@ class RequestLoop(RequestHandler):
                 raise
             if self.is_ending or self._is_gone:
                 break
-            self._wait_idly()
+            self._idle.start(self._clock, self)
         if self.transport is not None:
             self.transport.close()
 
@@ -226,22 +223,6 @@ class RequestLoop(RequestHandler):
             self._is_queue_full = False
             if not self._is_body_full:
                 self.resume_transport()
-
-    def _wait_idly(self) -> None:
-        """Start the timer of a connection without requests; it looks again if there were some since."""
-        self._idle_since = self._clock.time()
-        if self._idle_timer is None:
-            self._idle_timer = self._clock.call_later(IDLE_TIMEOUT, self._close_idle)
-
-    def _close_idle(self) -> None:
-        self._idle_timer = None
-        if not self.awaits_request:
-            return
-        left = self._idle_since + IDLE_TIMEOUT - self._clock.time()
-        if left > 0:
-            self._idle_timer = self._clock.call_later(left, self._close_idle)
-        else:
-            self.force_close()
 
     async def _answer(self, message: RawRequestMessage | HttpProcessingError, payload: StreamReader) -> bool:
         """Answer a request, and receive the rest of its body. Return whether the connection can be used again."""

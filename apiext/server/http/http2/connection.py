@@ -19,9 +19,8 @@ from apiext.server.http.http2.header_decoder import HeaderDecoder, LargeHeadErro
 from apiext.server.http.http2.request_body import RequestBody
 from apiext.server.http.http2.request_head import MalformedError, RequestHead, check_trailers, read_head
 from apiext.server.http.http2.stream import RequestStream
-from apiext.server.http.request_loop import IDLE_TIMEOUT
 from apiext.server.http.request_parser import CLIENT, FRONT_PROXY, HeadTooLargeError, refusal_text
-from apiext.server.http.transports import has_unread
+from apiext.server.http.transports import IdleWatch, has_unread
 from apiext.server.http.unauthenticated import is_authenticated
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ class Http2Connection(FrameLoop):
         self._is_authenticated = False
         self._running = 0
         """Handlers that have not ended, those of abandoned requests included."""
-        self._idle_timer: asyncio.TimerHandle | None = None
-        self._idle_since = 0.0
+        self._idle = IdleWatch()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Announce the settings, and count the time until the client authenticates a request."""
@@ -87,13 +85,12 @@ class Http2Connection(FrameLoop):
         self._place.await_client(self._close_unless_authenticated)
         self._server.connection_made(cast("Any", self), cast("asyncio.Transport", transport))
         self.announce(self._max_streams, self._limits.bytes + _MORE_HEAD_BYTES)
-        self._wait_idly()
+        self._idle.start(self.loop, self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End all handlers, and drop what refers to the connection."""
         self._place.leave()
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+        self._idle.stop()
         self._heads.clear()
         super().connection_lost(exc)
         self._server.connection_lost(cast("Any", self), exc)
@@ -155,6 +152,11 @@ class Http2Connection(FrameLoop):
         if self.is_idle():
             self.force_close()
 
+    @property
+    def awaits_request(self) -> bool:
+        """Return whether every request is answered."""
+        return not self.streams
+
     def is_idle(self) -> bool:
         """Return whether every received byte has been answered, those in the kernel's buffer included."""
         return not self.streams and self.is_between_frames and not has_unread(self.transport)
@@ -174,23 +176,7 @@ class Http2Connection(FrameLoop):
         if self.closes_after_answer:
             self.loop.call_later(_LEAVE_SECONDS, self._leave)
         else:
-            self._wait_idly()
-
-    def _wait_idly(self) -> None:
-        """Start the timer of a connection without requests; it looks again if there were some since."""
-        self._idle_since = self.loop.time()
-        if self._idle_timer is None:
-            self._idle_timer = self.loop.call_later(IDLE_TIMEOUT, self._close_idle)
-
-    def _close_idle(self) -> None:
-        self._idle_timer = None
-        if self.streams:
-            return
-        left = self._idle_since + IDLE_TIMEOUT - self.loop.time()
-        if left > 0:
-            self._idle_timer = self.loop.call_later(left, self._close_idle)
-        else:
-            self.force_close()
+            self._idle.start(self.loop, self)
 
     # --- requests ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from apiext.api.endpoints.responsewriters.response import Reply, ResponseStream
-from apiext.server.http import request_loop
+from apiext.server.http import transports
 from apiext.server.http.connection import HTTPConnection, Request
 from apiext.server.http.server import HTTPServer
 from tests.support.event_loop import advance, settle, until
@@ -66,14 +66,14 @@ async def test_closes_idle_connections(plain: Plain, wire: Wire) -> None:
     served = await plain.connection()
     await until(served.is_idle)
 
-    advance(request_loop.IDLE_TIMEOUT / 2)
+    advance(transports.IDLE_TIMEOUT / 2)
     await wire.send(GET % b"b")
     await wire.answer()
-    advance(request_loop.IDLE_TIMEOUT / 2 + 1)
+    advance(transports.IDLE_TIMEOUT / 2 + 1)
     await settle()
     assert plain.server.connections == [served]
 
-    advance(request_loop.IDLE_TIMEOUT / 2)
+    advance(transports.IDLE_TIMEOUT / 2)
     assert await wire.rest() == b""
 
 
@@ -82,12 +82,12 @@ async def test_keeps_connections_that_wait_for_an_answer(plain: Plain, wire: Wir
     await wire.send(GET % b"wait")
     await until(lambda: plain.seen)
 
-    advance(request_loop.IDLE_TIMEOUT + 1)
+    advance(transports.IDLE_TIMEOUT + 1)
     await settle()
     plain.gate.set()
     assert (await wire.answer())[1] == b"GET /wait "
 
-    advance(request_loop.IDLE_TIMEOUT + 1)
+    advance(transports.IDLE_TIMEOUT + 1)
     assert await wire.rest() == b""
 
 
