@@ -27,6 +27,8 @@ COLLECTION: Final = collection("loads")
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
+_UNCHANGED: Final = 100
+"""Objects of the rows without a change: an applier owns its fields from its first request on, which changes the object."""
 _MANY: Final = {"Watchers": MANY_WATCHERS, "Requests": _MANY_EVENTS // MANY_WATCHERS, "Seconds": 60}
 
 
@@ -117,7 +119,8 @@ def rows(objects: int, seconds: float) -> list[Row]:
     writes = timed | {"Revisions": f"{COLLECTION}?resourceVersion=0"}
     merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
     patch, status = '{"spec":{"sent":"{t}"}}', '{"status":{"ready":true,"seen":"{t}"}}'
-    applied = json.dumps({"apiVersion": f"{GROUP}/v1", "kind": "Load", "spec": {"sent": "{t}"}})
+    applied, default = _configuration(sent="{t}"), _configuration(mode="Auto")
+    unchanging = timed | {"Method": "PATCH", "Objects": min(objects, _UNCHANGED), "Body": default}
     return [
         Row("create", _post(objects)),
         Row("get", timed | {"Method": "GET", "Path": one}),
@@ -127,6 +130,8 @@ def rows(objects: int, seconds: float) -> list[Row]:
         Row("merge patch", timed | {"Method": "PATCH", "Path": one, "Body": patch, "ContentType": merge}),
         Row("status patch", timed | {"Method": "PATCH", "Path": f"{one}/status", "Body": status, "ContentType": merge}),
         Row("apply", timed | {"Method": "PATCH", "Path": f"{one}?fieldManager=bench&force=true", "Body": applied, "ContentType": apply}),
+        Row("merge patch without a change", unchanging | {"Path": one, "ContentType": merge}),
+        Row("apply without a change", unchanging | {"Path": f"{one}?fieldManager=other", "ContentType": apply}),
         Row("list of all", timed | {"Method": "GET", "Path": COLLECTION}),
         Row("list, limit=500", timed | {"Method": "GET", "Path": f"{COLLECTION}?limit=500", "Pages": True}),
         Row("list by label", timed | {"Method": "GET", "Path": f"{COLLECTION}?labelSelector=shard%3Ds{{h}}"}),
@@ -135,6 +140,10 @@ def rows(objects: int, seconds: float) -> list[Row]:
         Row(f"watch fan-out, {MANY_WATCHERS:,} watchers", _fanout(one, patch, merge, timed) | _MANY, unit="events"),
         Row("delete", {"Requests": objects, "Seconds": 300, "Objects": objects, "Method": "DELETE", "Path": one}),
     ]
+
+
+def _configuration(**spec: str) -> str:
+    return json.dumps({"apiVersion": f"{GROUP}/v1", "kind": "Load", "spec": spec})
 
 
 def rows_of_clients(objects: int, seconds: float, numbers: Sequence[int]) -> list[Row]:
