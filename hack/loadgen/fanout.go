@@ -35,6 +35,13 @@ func (r *Run) fanout(transport *http.Transport, revisions []string) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
+	for range r.Stopped {
+		response, err := r.openWatch(ctx, client, from)
+		if err != nil {
+			return Result{}, err
+		}
+		defer response.Body.Close()
+	}
 	watchers := make([]*watcher, r.Watchers)
 	var done sync.WaitGroup
 	for i := range watchers {

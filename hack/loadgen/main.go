@@ -31,6 +31,7 @@ type Run struct {
 	Code               int    // expected instead of a success
 	Pages              bool   // follow continue tokens, then begin anew
 	Watchers           int    // watch WatchPath from so many connections meanwhile
+	Stopped            int    // further connections that watch and read nothing
 	WatchPath          string // with its query, to which the resourceVersion of WatchList is added
 	WatchList          string // a list to take the resourceVersion from
 	Revisions          string // a list to take the first {rv} of every object from
@@ -103,7 +104,7 @@ func (r *Run) transport() (*http.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	connections := r.Clients + r.Watchers + 1
+	connections := r.Clients + r.Watchers + r.Stopped + 1
 	return &http.Transport{
 		TLSClientConfig:     &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{},

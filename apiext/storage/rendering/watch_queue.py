@@ -34,7 +34,8 @@ class WatchQueue(Generic[T]):
     """Implements interface.Watch if T is Event.
 
     A watcher that has kept up gets the next batch, however large. A watcher whose queue is over a limit when a batch arrives is
-    ended without an error, as in the reference; its client resumes.
+    ended after the queued events, without an error; its client resumes. (The reference drops what is queued: where the client then resumes,
+    the history may have ended.)
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class WatchQueue(Generic[T]):
         if self.finished:
             return
         if self._events >= limits.MAX_QUEUED_EVENTS or self._bytes >= limits.MAX_QUEUED_BYTES:
-            self.close()
+            self.finish()
             return
         self._batches.append((batch, size))
         self._events += len(batch)

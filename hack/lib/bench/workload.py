@@ -137,6 +137,7 @@ def rows(objects: int, seconds: float) -> list[Row]:
         Row("list by label", timed | {"Method": "GET", "Path": f"{COLLECTION}?labelSelector=shard%3Ds{{h}}"}),
         Row("table", timed | {"Method": "GET", "Path": COLLECTION, "Accept": _TABLE}),
         Row("watch fan-out", _fanout(one, patch, merge, timed), unit="events"),
+        Row("watch fan-out, beside one that reads nothing", _fanout(one, patch, merge, timed) | {"Stopped": 1}, unit="events"),
         Row(f"watch fan-out, {MANY_WATCHERS:,} watchers", _fanout(one, patch, merge, timed) | _MANY, unit="events"),
         Row("delete", {"Requests": objects, "Seconds": 300, "Objects": objects, "Method": "DELETE", "Path": one}),
     ]
