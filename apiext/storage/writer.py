@@ -135,7 +135,7 @@ def _check_size(state: ObjectState) -> None:
 class Writer:
     """The write half of a Store, for one resource.
 
-    A subclass with a cache overrides `keep_renderings`, `cached_state`, `cached_item`, `written` and `_put`.
+    A subclass with a cache overrides `keep_renderings`, `cached_state`, `is_latest`, `cached_item`, `written` and `_put`.
     """
 
     def __init__(self, *, backend: Backend, renderer: Renderer, guard: WriteGuard | None = None) -> None:
@@ -154,6 +154,10 @@ class Writer:
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
         """Return a state for a write's first attempt, perhaps outdated; None to read the backend."""
+
+    async def is_latest(self, key: str, revision: int) -> bool:  # noqa: ARG002
+        """Return whether `revision` is the latest one of an object; False to read the backend."""
+        return False
 
     def cached_item(self, key: str, codec: Codec) -> Item | None:
         """Implement Store.cached_item: nothing is cached."""
@@ -211,6 +215,12 @@ class Writer:
             raise KeyNotFoundError(self._backend_key(key), "key not found")
         return ObjectState(raw=self.renderer.open(key, pair.value), revision=pair.revision, current=True, stale=pair.stale)
 
+    async def _newer_state(self, key: str, state: ObjectState, options: WriteOptions) -> ObjectState | None:
+        """Return the state in the backend, None if the given one is known to be that."""
+        if state.current or await self.is_latest(key, state.revision):
+            return None
+        return await self._read_state(key, options)
+
     async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Implement Store.create."""
         encoding = await self._encode(codec, key, obj)
@@ -241,10 +251,10 @@ class Writer:
                 is_long = codec.remote is None and len(state.raw) > MAX_INLINE_RENDERING_BYTES
                 encoding = await self._encode(codec, key, await update(obj, state.revision), is_long=is_long)
             except Exception:
-                fresh = state if state.current else await self._read_state(key, options)
-                if fresh.revision == state.revision:
+                newer = await self._newer_state(key, state, options)
+                if newer is None or newer.revision == state.revision:
                     raise
-                state = fresh
+                state = newer
                 continue
             if options.dry_run:
                 return self._item(codec, key, encoding, state.revision), not state.revision
@@ -290,10 +300,10 @@ class Writer:
         """Return the revision of the object with the new bytes, or the state for the next attempt."""
         raw = encoding.encoded.stored
         if raw == state.raw and not state.stale:
-            if state.current:
+            newer = await self._newer_state(key, state, options)
+            if newer is None:
                 return state.revision
-            fresh = await self._read_state(key, options)
-            return fresh.revision if raw == fresh.raw and not fresh.stale else fresh
+            return newer.revision if raw == newer.raw and not newer.stale else newer
         result = await self._commit(codec, key, encoding, state.revision)
         return result.revision if result.succeeded else self._state(key, result.current, options)
 
@@ -319,10 +329,10 @@ class Writer:
                 if options.validate is not None:
                     await options.validate(obj)
             except Exception:
-                fresh = state if state.current else await self._read_state(key, options)
-                if fresh.revision == state.revision:
+                newer = await self._newer_state(key, state, options)
+                if newer is None or newer.revision == state.revision:
                     raise
-                state = fresh
+                state = newer
                 continue
             if options.dry_run:
                 return self._removed(codec, key, state, state.revision)

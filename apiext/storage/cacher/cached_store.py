@@ -70,11 +70,14 @@ class CachedStore(Writer):
         clock: Callable[[], float],
         bookmark_interval: float,
         guard: WriteGuard | None = None,
+        rewrites: bool = False,
     ) -> None:
+        """Create the store. With `rewrites`, an update without a change may have to write: with the current key of an encryption."""
         super().__init__(backend=backend, renderer=renderer, guard=guard)
         self._direct = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._feed = feed
         self._barrier = barrier
+        self._rewrites = rewrites
         self._generation = 0
         """That of the keys with which unreadable objects were read last."""
         self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
@@ -300,6 +303,17 @@ class CachedStore(Writer):
             return ObjectState(raw=entry.raw, revision=entry.revision, current=False, item=entry.cached(self.cache.view(codec)))
         except CorruptObjectError:
             return None
+
+    async def is_latest(self, key: str, revision: int) -> bool:
+        """Return whether `revision` is the latest one of an object. Simultaneous calls and reads share the question to the backend."""
+        cache = self.cache
+        if self._rewrites or not cache.loaded:
+            return False
+        now = await self._barrier.revision()
+        if now > cache.revision and not await self._reaches(now):
+            return False
+        entry = cache.entries.get(key)
+        return not cache.closed and entry is not None and entry.revision == revision
 
     def cached_item(self, key: str, codec: Codec) -> Item | None:
         """Implement Store.cached_item."""
