@@ -131,8 +131,8 @@ class StoreFactory:
                     clock=self._clock,
                     bookmark_interval=self._bookmark_interval,
                     guard=guard,
-                    rewrites=self.encryption is not None,
                 )
+                store.rewrites = self.encryption is not None
                 store.cache.dispatcher.shards = self.shard_stats[shown or resource]
             else:
                 store = DirectStore(

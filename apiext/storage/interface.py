@@ -380,6 +380,14 @@ class Store(Protocol):
         """
         ...
 
+    async def is_latest(self, key: str, revision: int) -> bool:
+        """Return whether an object is known to have a revision now. False if only a read of it can tell.
+
+        Raises:
+            BackendError: the store does not answer.
+        """
+        ...
+
     def cached_item(self, key: str, codec: Codec) -> Item | None:
         """Return the result of `get` for resource_version "0", or None if that must be awaited."""
         ...

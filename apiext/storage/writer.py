@@ -155,8 +155,8 @@ class Writer:
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
         """Return a state for a write's first attempt, perhaps outdated; None to read the backend."""
 
-    async def is_latest(self, key: str, revision: int) -> bool:  # noqa: ARG002
-        """Return whether `revision` is the latest one of an object; False to read the backend."""
+    async def is_latest(self, key: str, revision: int) -> bool:
+        """Implement Store.is_latest: only a read can tell."""
         return False
 
     def cached_item(self, key: str, codec: Codec) -> Item | None:

@@ -132,10 +132,14 @@ class Admission:
         """Return whether admission applies to an operation."""
         return operation in self.operations
 
-    def admits_unseen(self, phase: str, place: RequestPlace) -> bool:
-        """Admit a request in a phase (`admit` or `validate`) without its attributes, if no plug-in needs them. Return whether it did."""
+    def sees(self, phase: str, place: RequestPlace) -> bool:
+        """Return whether a plug-in needs the attributes of a request in a phase (`admit` or `validate`)."""
         del phase
-        return not self.handles(place.operation)
+        return self.handles(place.operation)
+
+    def admits_unseen(self, phase: str, place: RequestPlace) -> bool:
+        """Admit a request in a phase without its attributes, if no plug-in needs them. Return whether it did."""
+        return not self.sees(phase, place)
 
     async def admit(self, attributes: Attributes) -> None:
         """Mutate the object of a write.

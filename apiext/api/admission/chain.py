@@ -85,11 +85,16 @@ class Chain(Admission):
         """Return whether any plugin applies to an operation."""
         return operation in self._handled
 
+    def sees(self, phase: str, place: RequestPlace) -> bool:
+        """Implement Admission.sees."""
+        one = self._phases[phase, place.operation]
+        return bool(one.others) or (bool(one.configured) and self._may_apply(phase, place))
+
     def admits_unseen(self, phase: str, place: RequestPlace) -> bool:
         """Implement Admission.admits_unseen."""
-        one = self._phases[phase, place.operation]
-        if one.others or (one.configured and self._may_apply(phase, place)):
+        if self.sees(phase, place):
             return False
+        one = self._phases[phase, place.operation]
         for series in one.configured:
             series.accept(0.0)
         one.step.accept(0.0)

@@ -31,11 +31,13 @@ class ForbidCreate(Admission):
         """Return whether admission applies to an operation. It always applies to creates: the deletion may start during one."""
         return operation == AdmissionOperation.CREATE or self._delegate.handles(operation)
 
+    def sees(self, phase: str, place: RequestPlace) -> bool:
+        """Return whether the delegate sees a request, or rejects it: a create after the deletion has started."""
+        return (self._termination.started and place.operation == AdmissionOperation.CREATE) or self._delegate.sees(phase, place)
+
     def admits_unseen(self, phase: str, place: RequestPlace) -> bool:
         """Admit a request that the delegate admits so. After the deletion has started, creates are rejected."""
-        if self._termination.started and place.operation == AdmissionOperation.CREATE:
-            return False
-        return self._delegate.admits_unseen(phase, place)
+        return not self.sees(phase, place) and self._delegate.admits_unseen(phase, place)
 
     @property
     def dynamic(self) -> DynamicPart | None:

@@ -12,6 +12,7 @@ from apiext.api.endpoints.parameters.options import known_field_labels
 from apiext.api.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
 from apiext.api.endpoints.scopes.dialect import Dialect
 from apiext.api.endpoints.scopes.scope import Scope
+from apiext.api.endpoints.scopes.unchanging_writes import UnchangingWrites
 from apiext.api.serving.admitted.builtin_objects import ObjectType, TypedObjects
 from apiext.api.serving.admitted.custom_objects import CustomResourceObjects, scale_equivalents
 from apiext.api.serving.info import ServingInfo, ServingVersion
@@ -72,6 +73,7 @@ def build_version(
         watches=info.watches,
         objects=CustomResourceObjects(definition, version.name, "", codec, converter, compiled.types),
         converts=version.name != definition.storage_version.name,
+        unchanging=UnchangingWrites(rest) if codec.conversion is None else None,
     )
     scopes = {"": main}
     if version.has_status:

@@ -70,14 +70,13 @@ class CachedStore(Writer):
         clock: Callable[[], float],
         bookmark_interval: float,
         guard: WriteGuard | None = None,
-        rewrites: bool = False,
     ) -> None:
-        """Create the store. With `rewrites`, an update without a change may have to write: with the current key of an encryption."""
         super().__init__(backend=backend, renderer=renderer, guard=guard)
         self._direct = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._feed = feed
         self._barrier = barrier
-        self._rewrites = rewrites
+        self.rewrites = False
+        """Whether an update without a change may have to write: with the current key of an encryption."""
         self._generation = 0
         """That of the keys with which unreadable objects were read last."""
         self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
@@ -305,9 +304,9 @@ class CachedStore(Writer):
             return None
 
     async def is_latest(self, key: str, revision: int) -> bool:
-        """Return whether `revision` is the latest one of an object. Simultaneous calls and reads share the question to the backend."""
+        """Implement Store.is_latest. Simultaneous calls and reads share the question to the backend."""
         cache = self.cache
-        if self._rewrites or not cache.loaded:
+        if self.rewrites or not cache.loaded:
             return False
         now = await self._barrier.revision()
         if now > cache.revision and not await self._reaches(now):

@@ -77,6 +77,25 @@ async def test_reads_from_memory_request_only_the_revision(backend: MemoryBacken
     assert {call: count - before.get(call, 0) for call, count in backend.calls.items() if count != before.get(call)} == {"revision": 9}
 
 
+async def test_knows_the_latest_revision_without_a_read(
+    backend: MemoryBackend, writer: Store, store: CachedStore, codec: WidgetCodec
+) -> None:
+    """Ask for the store's revision only to tell whether an object is unchanged; not if unchanged objects may need a write."""
+    first = await writer.create("a/x", widget("a/x"), codec)
+    assert not await writer.is_latest("a/x", first.revision)
+    assert not await store.is_latest("a/x", first.revision)
+    await store.list("", codec, ListOptions())
+    assert await store.is_latest("a/x", first.revision)
+    assert not await store.is_latest("a/absent", first.revision)
+    second = await change(writer, codec, "a/x", size=2)
+    before = dict(backend.calls)
+    assert not await store.is_latest("a/x", first.revision)
+    assert await store.is_latest("a/x", second.revision)
+    store.rewrites = True
+    assert not await store.is_latest("a/x", second.revision)
+    assert {call: count - before.get(call, 0) for call, count in backend.calls.items() if count != before.get(call)} == {"revision": 2}
+
+
 async def test_renders_a_written_object_once(store: CachedStore, codec: WidgetCodec) -> None:
     """Share the rendering of a write among reads, lists and watches."""
     start = (await store.list("", codec, ListOptions())).revision

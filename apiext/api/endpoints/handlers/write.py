@@ -14,7 +14,8 @@
 
 A create takes each step once. An update, a patch and an apply take the steps from fields to store in attempts: `guaranteed_update` of
 `storage/writer.py` begins with the cached object, and after an error or a conflict tries again with the stored one. A deletion has
-both phases of admission, and no other step before store. `resources/registry/rest.py` calls the steps from strategy on.
+both phases of admission, and no other step before store. `resources/registry/rest.py` calls the steps from strategy on. An update that
+is known to change nothing (`scopes/unchanging_writes.py`) takes none.
 
 Mirrors apiserver pkg/endpoints/handlers (create.go, update.go, patch.go, delete.go, rest.go); EnsureObjectNamespaceMatchesRequestNamespace
 of pkg/registry/rest/meta.go; admitted managers: fieldmanager/admission.go.
@@ -108,6 +109,35 @@ async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: 
     return await remote.run(workers, execute, call)
 
 
+async def _perform_unless_unchanging(
+    workers: WorkerPool, scope: Scope, execute: Execute[tuple[Item, bool]], call: WriteCall, *, heavy: bool
+) -> tuple[Item, bool]:
+    """Execute an update as `perform`, unless it is known to change nothing."""
+    memory, place = scope.unchanging, _place(scope, AdmissionOperation.UPDATE)
+    is_shown = call.record is not None and call.record.with_body
+    if memory is None or is_shown or _is_seen(scope, place):
+        return await perform(workers, scope, execute, call, heavy=heavy)
+    known = await memory.outcome(call)
+    if known is not None:
+        for phase in (ADMIT, VALIDATE):
+            scope.admission.admits_unseen(phase, place)
+        return known, False
+    before, warned = memory.cached(call), len(call.warnings)
+    item, created = await perform(workers, scope, execute, call, heavy=heavy)
+    if before is not None and len(call.warnings) == warned and not _is_seen(scope, place):
+        memory.note(call, before, item)
+    return item, created
+
+
+def _place(scope: Scope, operation: AdmissionOperation) -> RequestPlace:
+    return RequestPlace(scope.resource.group, scope.resource.resource, scope.subresource, operation)
+
+
+def _is_seen(scope: Scope, place: RequestPlace) -> bool:
+    """Return whether admission sees a write."""
+    return scope.admission.sees(ADMIT, place) or scope.admission.sees(VALIDATE, place)
+
+
 async def perform_or_create(
     request: web.BaseRequest, scope: Scope, execute: Execute[tuple[Item, bool]], call: WriteCall, *, creates: bool, heavy: bool = False
 ) -> tuple[Item, bool]:
@@ -118,7 +148,7 @@ async def perform_or_create(
     """
     warned = len(call.warnings)
     try:
-        return await perform(request[WORKERS], scope, execute, call, heavy=heavy)
+        return await _perform_unless_unchanging(request[WORKERS], scope, execute, call, heavy=heavy)
     except errors.StatusError as error:
         if error.code != 404 or not creates:
             raise
@@ -313,8 +343,7 @@ class WriteSteps:
             await admission.validate(attributes)
 
     def _place(self, operation: AdmissionOperation) -> RequestPlace:
-        resource = self._scope.resource
-        return RequestPlace(resource.group, resource.resource, self._scope.subresource, operation)
+        return _place(self._scope, operation)
 
     def _attributes(self, place: RequestPlace, new: Object | None, old: Object | None) -> Attributes:
         scope, call = self._scope, self._call

@@ -19,6 +19,7 @@ from apiext.storage.interface import Item, ListOptions, ListResult, Watch, Watch
 
 if TYPE_CHECKING:
     from apiext.api.admission.object_interfaces import ObjectInterfaces
+    from apiext.api.endpoints.scopes.unchanging_writes import UnchangingWrites
     from apiext.base.workers.pool import WorkerPool
     from apiext.base.workers.server_link import ServerLink
 
@@ -127,6 +128,8 @@ class Scope:
     """Whether objects are stored in another version, so that those that are read lack defaults of this one."""
     encodings: SharedEncodings = field(default_factory=SharedEncodings)
     """The lists that are being sent."""
+    unchanging: UnchangingWrites | None = None
+    """Writes that are known to change nothing; None where that is not known."""
     remote: ScopeCopies | None = None
     """The copies of this endpoint in worker processes; None for a copy."""
 
