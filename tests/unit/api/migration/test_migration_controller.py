@@ -336,4 +336,5 @@ async def test_many_migrations(migrator: Migrator, monkeypatch: pytest.MonkeyPat
     for name in names:
         await migrator.ended(name)
 
-    assert 0 < len(reads) <= 12 * len(names)
+    # a dozen turns each, one more or less by the order of events; all that wait in each turn would be ten times as many
+    assert 0 < len(reads) <= 20 * len(names)
