@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hack.lib.changed_files import Latest, latest
-from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from tests.support.builders.seeds import EXPLORING, SEED
 
@@ -104,10 +103,13 @@ def _is_due(found: Latest | None, path: str, places: tuple[str, ...]) -> bool:
     return found is not None and (crc32(path.encode()) % _TURNS == found.day % _TURNS or found.below(path, *places))
 
 
-def _turn(item: pytest.Item) -> int:
-    """Return the place of a test's folder in `_ORDER`; those that are not there come last."""
+def _turn(item: pytest.Item) -> tuple[int, str]:
+    """Return the place of a test's folder in `_ORDER`, those that are not there come last, and the folder itself.
+
+    A folder's servers stop after its last test: the next folder has the processors for its own.
+    """
     folder = item.nodeid.split("/", 2)[1]
-    return _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
+    return _ORDER.index(folder) if folder in _ORDER else len(_ORDER), str(item.path.parent)
 
 
 def _function(item: pytest.Item) -> str:
@@ -135,10 +137,3 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
     """Start an etcd for all tests of this process; a test uses its own prefix and does not stop it."""
     with Etcd(tmp_path_factory.mktemp("etcd"), durable=False) as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Start the reference (etcd and kube-apiserver) for all tests of this process; tests that use it are marked `slow`."""
-    with ControlPlane(tmp_path_factory.mktemp("control-plane"), durable=False) as plane:
-        yield plane

@@ -11,7 +11,7 @@ from tests.e2e.installed import Installed
 from tests.e2e.pods import Pods
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Provide a cluster with apiext; a test uses its own names, and leaves both running."""
     with Cluster(tmp_path_factory.mktemp("e2e")) as started:
@@ -30,14 +30,14 @@ def kubectl(cluster: Cluster, tmp_path: Path) -> Kubectl:
     return Kubectl(cluster.plane.kubeconfig, tmp_path)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """Provide a cluster with the base of the manifests."""
     with Installed(tmp_path_factory.mktemp("installed")) as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pods(installed: Installed) -> Iterator[Pods]:
     """Provide the running programs of the base's pods."""
     with Pods(installed) as started:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from tests.support.clients.browser import Browser, Chromium
 from tests.support.clients.client import Client
@@ -17,6 +18,13 @@ def _server(request: pytest.FixtureRequest, folder: Path) -> ApiextServer:
         return ApiextServer(folder)
     etcd: Etcd = request.getfixturevalue("etcd")
     return ApiextServer(folder, etcd_url=etcd.url, etcd_prefix=f"/{uuid.uuid4().hex}")
+
+
+@pytest.fixture(scope="package")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Start the reference (etcd and kube-apiserver) until the last test of the folder; tests that use it are marked `slow`."""
+    with ControlPlane(tmp_path_factory.mktemp("control-plane"), durable=False) as plane:
+        yield plane
 
 
 @pytest.fixture(scope="module", params=["sqlite", "etcd"])

@@ -14,14 +14,14 @@ from tests.support.admission_webhook import AdmissionWebhook
 from tests.support.builders import admission
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Start a reference of its own: other tests compare all namespaces and groups of theirs, which these tests add to."""
     with ControlPlane(tmp_path_factory.mktemp("guarding-control-plane"), durable=False) as plane:
         yield plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def guarded(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
     """Serve the definitions on the reference and on a server that authorizes as it does, beside a webhook."""
     folder = tmp_path_factory.mktemp("guarded")

@@ -11,7 +11,7 @@ from hack.lib.servers.controlplane import ControlPlane
 _PLUGINS = ("DefaultTolerationSeconds", "Priority", "ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def builtin_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Start both servers."""
     folder = tmp_path_factory.mktemp("builtin-kinds")

@@ -1,0 +1,1 @@
+"""Who may do what: authentication, authorization and reviews on both servers."""
