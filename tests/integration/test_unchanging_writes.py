@@ -16,6 +16,7 @@ WRITES: Final[list[tuple[str, Any, dict[str, str]]]] = [
     ("", {"spec": {"replicas": 1}}, MERGE_PATCH),
     ("?fieldManager=m&force=true", widget("a", group=GROUP, replicas=1), APPLY),
     ("/status", {"status": {"replicas": 1}}, MERGE_PATCH),
+    ("/scale", {"spec": {"replicas": 1}}, MERGE_PATCH),
 ]
 
 
@@ -32,7 +33,7 @@ def _revision(client: Client) -> str:
     return revision
 
 
-@pytest.mark.parametrize("more, body, headers", WRITES, ids=["merge patch", "apply", "status"])
+@pytest.mark.parametrize("more, body, headers", WRITES, ids=["merge patch", "apply", "status", "scale"])
 def test_repeated_patches(client: Client, more: str, body: Any, headers: dict[str, str]) -> None:
     """Leave the object as it is, and change it again after another client's change."""
     client.must("POST", PATH, widget("a", group=GROUP, replicas=1))
@@ -43,7 +44,7 @@ def test_repeated_patches(client: Client, more: str, body: Any, headers: dict[st
     write()
     settled = write()
     assert [write() for _ in range(3)] == [settled] * 3
-    assert _revision(client) == settled["metadata"]["resourceVersion"]
+    assert client.must("GET", f"{PATH}/a{more.partition('?')[0]}") == settled
     where = "status" if more == "/status" else "spec"
     client.must("PATCH", f"{PATH}/a{'/status' if where == 'status' else ''}", {where: {"replicas": 2}}, MERGE_PATCH)
     again = write()

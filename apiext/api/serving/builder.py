@@ -118,6 +118,7 @@ def _scale_scope(
         kind=SCALE_KIND,
         # The scale subresource has the verbs get, update and patch only.
         rest=cast("CollectionRest", ScaleRest(rest, paths, managers)),
+        unchanging=None,
         codec=ScaleCodec(),
         objects=TypedObjects(ObjectType(SCALE_KIND, ScaleCodec(), None), equivalents, of_custom_resource=True),
         fields=FieldManager(SCALE_KIND, versions, subresource="scale"),
