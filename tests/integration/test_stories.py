@@ -23,6 +23,7 @@ def _tell(title: str, folder: Path, scratch: Path, **values: str) -> str:
     text = story(section(PAGE, title)).replace("/tmp/", f"{scratch}/")  # noqa: S108 -- of the page
     done = subprocess.run(["sh", "-euc", text], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert not [*folder.glob("crds/stories/*/.hypothesis")]
     return done.stdout
 
 

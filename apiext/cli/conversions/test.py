@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import tempfile
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 _FORMATS: Final = ("text", "json")
 _BROKEN: Final = 2
+_STORAGE: Final = "HYPOTHESIS_STORAGE_DIRECTORY"
 _PARAMS: Final = [
     click.Argument(["files"], metavar="FILE...", nargs=-1, required=True),
     CRDS,
@@ -77,6 +81,11 @@ def test(files: tuple[str, ...], crds: str | None, objects: str | None, output: 
 
 
 def _require_hypothesis() -> None:
+    """Load hypothesis, which would write its files into the current folder."""
+    if _STORAGE not in os.environ:
+        context = click.get_current_context()
+        os.environ[_STORAGE] = context.with_resource(tempfile.TemporaryDirectory(prefix="apiext-"))
+        context.call_on_close(partial(os.environ.pop, _STORAGE, None))
     try:
         import hypothesis  # noqa: F401
     except ImportError as error:
