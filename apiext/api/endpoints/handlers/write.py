@@ -124,8 +124,9 @@ async def _perform_unless_unchanging(
         return known, False
     before, warned = memory.cached(call), len(call.warnings)
     item, created = await perform(workers, scope, execute, call, heavy=heavy)
-    if before is not None and len(call.warnings) == warned and not _is_seen(scope, place):
-        memory.note(call, before, item)
+    is_unchanged = before is not None and before.revision == item.revision and len(call.warnings) == warned
+    if is_unchanged and not _is_seen(scope, place):
+        memory.note(call, item.revision)
     return item, created
 
 

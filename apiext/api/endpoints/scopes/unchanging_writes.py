@@ -64,12 +64,12 @@ class UnchangingWrites:
                 return item
         return None
 
-    def note(self, call: WriteCall, before: Item, after: Item) -> None:
-        """Remember a write without warnings whose object was `before` in the cache and is `after` now, if that is the same state."""
-        found = self._fingerprint(call) if before.revision == after.revision else None
+    def note(self, call: WriteCall, revision: int) -> None:
+        """Remember a write without warnings whose object had a revision, and has it still."""
+        found = self._fingerprint(call)
         if found is None:
             return
-        self._revisions[found] = after.revision
+        self._revisions[found] = revision
         if len(self._revisions) > MOST:
             self._revisions.popitem(last=False)
 

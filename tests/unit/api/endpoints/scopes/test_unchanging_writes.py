@@ -1,7 +1,6 @@
 """Which writes are known to change nothing."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -62,7 +61,7 @@ def _note(memory: UnchangingWrites, call: WriteCall, revision: int = 0) -> bool:
     """Note a write whose object has another revision afterwards if one is given. Return whether the object was cached."""
     before = memory.cached(call)
     if before is not None:
-        memory.note(call, before, cast("Item", SimpleNamespace(revision=revision or before.revision)))
+        memory.note(call, revision or before.revision)
     return before is not None
 
 
