@@ -268,8 +268,10 @@ class ProcessSupply:
             await self.template.close()
             self.template = None
         await asyncio.gather(*ends)
-        while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        while tasks := set(self._tasks):
+            await asyncio.gather(*tasks, return_exceptions=True)
+            # gather does not wait for the callbacks of tasks that are done, from Python 3.12 on
+            self._tasks -= tasks
 
     # --- starts ---------------------------------------------------------------------------------------------------------
 

@@ -272,6 +272,18 @@ async def test_idle_processes_end() -> None:
     await pool.close()
 
 
+async def test_close_in_the_turn_in_which_work_ends() -> None:
+    """Close although the callbacks of work that has ended have not run."""
+    pool = WorkerPool(processes=1)
+    ended_work = pool.supply.do(asyncio.sleep(0))
+
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert ended_work.done()
+    await pool.close()
+
+
 async def test_close_ends_running_jobs() -> None:
     """End the processes in the middle of jobs, and refuse later jobs."""
     pool = WorkerPool(processes=1)
