@@ -8,6 +8,8 @@ from typing import Final
 from apiext.base.http2 import frames
 from apiext.base.http2.frames import FLOW_CONTROL_ERROR, MAX_WINDOW_BYTES, Http2ProtocolError
 
+WriteData = Callable[[bytes, memoryview], None]
+"""Writes the header of a frame, and its data."""
 _NOTHING: Final = memoryview(b"")
 
 
@@ -76,12 +78,12 @@ class SendQueue:
         """Drop all streams."""
         self._blocked.clear()
 
-    def flush(self, write: Callable[[bytes], None]) -> None:
-        """Write what the windows allow of all streams."""
+    def flush(self, write: WriteData) -> None:
+        """Write what the windows allow of all streams, as headers of frames and their data."""
         for stream_id in tuple(self._blocked):
             self.flush_stream(stream_id, write)
 
-    def flush_stream(self, stream_id: int, write: Callable[[bytes], None]) -> None:
+    def flush_stream(self, stream_id: int, write: WriteData) -> None:
         """Write what the windows allow of one stream."""
         stream = self._blocked.get(stream_id)
         if stream is None:
@@ -93,7 +95,7 @@ class SendQueue:
             part, stream.unsent = stream.unsent[:size], stream.unsent[size:]
             self._spend(stream, size)
             flags = frames.END_STREAM if stream.closing and not stream.unsent else 0
-            write(frames.frame(frames.DATA, flags, stream.id, bytes(part)))
+            write(frames.pack_header(size << 8 | frames.DATA, flags, stream.id), part)
         del self._blocked[stream_id]
         stream.on_sent()
 

@@ -110,6 +110,8 @@ def measure_clients(target: targets.Target, binary: Path, options: argparse.Name
                     _measure_row(target, binary, row, measured)
                 if counted.most:
                     measured.figures[f"connections of the host: {row.name}"] = counted.most
+        if not options.only or idle_watchers.LABEL in options.only:
+            measured.figures |= idle_watchers.measure_proxied(target)
     finally:
         target.stop()
     return measured
@@ -250,7 +252,7 @@ def _row_names(options: argparse.Namespace) -> list[str]:
     if options.plot:
         return []
     if options.clients:
-        return [row.name for row in _rows(options)]
+        return [*(row.name for row in _rows(options)), idle_watchers.LABEL]
     others = {
         idle_watchers.LABEL: True,
         validation.LABEL: True,

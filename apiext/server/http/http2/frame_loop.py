@@ -214,7 +214,7 @@ class FrameLoop(asyncio.Protocol):
 
     def _flush(self) -> None:
         if self._writer is not None and not (self._is_paused or self._is_held):
-            self.send_queue.flush(self._writer.write)
+            self.send_queue.flush(self._writer.write_data)
 
     def send_block(self, stream: RequestStream, block: bytes, *, ends: bool) -> None:
         """Send a header block, which may end the stream.
@@ -255,7 +255,7 @@ class FrameLoop(asyncio.Protocol):
             return False
         queue.add(stream, data, last=last)
         if not waits:
-            queue.flush_stream(stream.id, self._writer.write)
+            queue.flush_stream(stream.id, self._writer.write_data)
         return bool(stream.unsent)
 
     def reset(self, stream: RequestStream, code: int) -> None:
@@ -407,7 +407,7 @@ class FrameLoop(asyncio.Protocol):
             return
         stream.window += increment
         if self._writer is not None and not self._is_paused:
-            self.send_queue.flush_stream(stream_id, self._writer.write)
+            self.send_queue.flush_stream(stream_id, self._writer.write_data)
 
     def _reset_received(self, stream_id: int, payload: bytes) -> None:
         frames.read_uint32(payload)

@@ -235,7 +235,7 @@ class Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         if self._writer is not None:
-            self._send_queue.flush(self._writer.write)
+            self._send_queue.flush(self._writer.write_data)
 
     # --- lifecycle --------------------------------------------------------------------------------------------------
 

@@ -70,6 +70,20 @@ async def test_frames_that_do_not_wait_follow_what_is_gathered() -> None:
     assert transport.written == [b"ab"]
 
 
+async def test_much_data_is_written_in_pieces() -> None:
+    """Write frames of data, after what is gathered, as soon as they are many; not all of a long answer at once."""
+    writer, transport = _open()
+    writer.write(b"a")
+    data = bytes(frames.DEFAULT_FRAME_BYTES)
+    for _ in range(7):
+        writer.write_data(b"h", memoryview(data))
+    at_once = [len(part) for part in transport.written]
+    await _turns(3)
+
+    assert at_once == [1 + 3 * (1 + len(data)), 3 * (1 + len(data))]
+    assert [len(part) for part in transport.written[2:]] == [1 + len(data)]
+
+
 async def test_close_writes_what_is_gathered() -> None:
     """Lose nothing when the connection ends as planned."""
     writer, transport = _open()
