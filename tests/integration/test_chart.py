@@ -13,6 +13,7 @@ from hack.lib.clients import packages
 from hack.lib.manifests import NAMESPACE, containers, in_no_order, one, pod_template
 from tests.support.clients.helm import Helm
 
+pytestmark = pytest.mark.slow
 MANY: Final = [Choice(store, frozenset(OPTIONS) - ({"backup", "workers"} if store == "sqlite" else set())) for store in STORES]
 """All that goes together, on each store."""
 PODS: Final = {

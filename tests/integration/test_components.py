@@ -11,6 +11,7 @@ import yaml
 from hack.lib.manifests import MANIFESTS, KustomizeError, build_with, in_no_order, one
 from tests.support.document_commands import blocks, section
 
+pytestmark = pytest.mark.slow
 MARKS: Final = {
     "backup": "--keep=",
     "cert-manager": "--no-manage-serving-secret",

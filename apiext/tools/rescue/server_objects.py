@@ -125,6 +125,8 @@ class ServerObjects:
         try:
             answer = json_codec.loads(data)
         except ValueError as error:
+            if code == 404:
+                raise RescueError(f"the server has no {path}: --server must name apiext's own address") from error
             raise RescueError(f"the server's answer with code {code} to {path} is invalid") from error
         if 200 <= code < 300 and isinstance(answer, dict):
             return answer
