@@ -27,6 +27,7 @@ _SECTIONS: Final = {
         "versions": "apiext.cli.versions",
         "backup": "apiext.cli.backup",
         "restore": "apiext.cli.restore",
+        "reencrypt": "apiext.cli.reencrypt",
     },
     "Repair": {
         "get-stored": "apiext.cli.get_stored",

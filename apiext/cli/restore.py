@@ -11,6 +11,7 @@ from apiext.base.texts import counted
 from apiext.cli.backup import print_backup
 from apiext.cli.releases.interruptible import interruptible, run_interruptible
 from apiext.cli.stored_source import endpoint_of, reads_store, whole_store_of
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from apiext.tools.backup.server_target import ServerOutcome
 
 _SHOWN_FAILURES: Final = 20
+_SHOWN_OTHERS: Final = 1000
 _FILE: Final = click.Argument(["file"], type=click.Path(path_type=Path))
 _FLAGS: Final = [
     click.Option(["--verify"], is_flag=True, help="Check the backup and print what it holds; restore nothing."),
@@ -37,6 +39,11 @@ _FLAGS: Final = [
     click.Option(["--etcd-certfile"], metavar="FILE", help="Client certificate for etcd."),
     click.Option(["--etcd-keyfile"], metavar="FILE", help="Key of --etcd-certfile."),
     click.Option(["--kubeconfig"], metavar="FILE", help="Restore missing custom resources into this running server of apiext."),
+    click.Option(
+        ["--through-api"],
+        is_flag=True,
+        help="Write through the API of any server of --kubeconfig, such as kube-apiserver: new objects get new uids.",
+    ),
     click.Option(["--server"], metavar="URL", help="URL of apiext's own address, if the kubeconfig has another."),
     click.Option(["--ca-file"], metavar="FILE", help="CA of the certificate at --server (default that of the kubeconfig)."),
     click.Option(["--tls-server-name"], metavar="NAME", help="Name of that certificate (default the host of --server)."),
@@ -75,6 +82,8 @@ def _verify(opened: OpenedBackup, output: str) -> None:
 
 async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[str, Any]) -> int:
     if reads_store(flags):
+        if flags["through_api"]:
+            raise click.UsageError("--through-api needs a server, not a store")
         from apiext.tools.backup.restoration import restore_store
 
         done = await restore_store(opened, whole_store_of(flags), groups, replace=flags["replace"])
@@ -85,11 +94,12 @@ async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[s
     if not (flags["kubeconfig"] or flags["server"]):
         raise click.UsageError("one of --data-dir, --etcd-servers, --kubeconfig and --server is needed")
     from apiext.base.webhook.client import WebhookClient
-    from apiext.tools.backup.restoration import restore_server
+    from apiext.tools.backup.restoration import restore_server, restore_through_api
 
+    restored = restore_through_api if flags["through_api"] else restore_server
     client = WebhookClient(endpoint_of(flags), timeout=60.0, backoff=())
     try:
-        return _report(await restore_server(opened, client, groups, replace=flags["replace"]))
+        return _report(await restored(opened, client, groups, replace=flags["replace"]))
     finally:
         await client.close()
 
@@ -99,6 +109,10 @@ def _report(outcome: ServerOutcome) -> int:
     if outcome.skipped:
         rest = ", ".join(f"{name}: {count}" for name, count in sorted(outcome.skipped.items()))
         click.echo(f"not restored, since only custom resources are restored into a server: {rest}")
+    for line in outcome.others[:_SHOWN_OTHERS]:
+        click.echo(f"not in the backup: {printable(line)}")
+    if outcome.others[_SHOWN_OTHERS:]:
+        click.echo(f"... and {len(outcome.others) - _SHOWN_OTHERS} others that are not in the backup")
     for line in outcome.failed[:_SHOWN_FAILURES]:
         click.echo(line, err=True)
     if outcome.failed:

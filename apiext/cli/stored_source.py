@@ -44,6 +44,8 @@ SOURCE_FLAGS: Final = [
     click.Option([f"--{name}"], metavar=kind, help=text, multiple=name in _LISTS) for name, (kind, text) in _TEXTS.items()
 ]
 
+SERVER_FLAGS: Final = SOURCE_FLAGS[:4]
+"""The flags of commands that need a running server."""
 BYTES_FLAGS: Final = [option for option in SOURCE_FLAGS if option.name != "encryption_provider_config"]
 """The flags of commands that copy stored bytes, encrypted or not."""
 

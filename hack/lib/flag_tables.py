@@ -12,6 +12,7 @@ from apiext.cli.conversions.serve import serve as serve_conversions
 from apiext.cli.doctor import doctor
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
+from apiext.cli.reencrypt import reencrypt
 from apiext.cli.releases.explain import explain
 from apiext.cli.releases.plan import plan
 from apiext.cli.releases.record import record
@@ -31,6 +32,7 @@ COMMANDS: Final = {
     "get-stored": get_stored,
     "backup": backup,
     "restore": restore,
+    "reencrypt": reencrypt,
     "record": record,
     "plan": plan,
 }

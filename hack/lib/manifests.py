@@ -1,7 +1,9 @@
 """Builds the manifests with kubectl and reads objects in them."""
 
+import json
 import os
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +21,10 @@ NAMESPACE: Final = "apiext-system"
 Document = dict[str, Any]
 
 
+class KustomizeError(Exception):
+    """kubectl does not build a kustomization; the message is its reason."""
+
+
 @cache
 def built(build: str = "base") -> list[Document]:
     """Return the documents of the base or of an overlay; callers do not modify them."""
@@ -26,12 +32,55 @@ def built(build: str = "base") -> list[Document]:
 
 
 def build_of(folder: Path) -> list[Document]:
-    """Return the documents of a kustomization."""
+    """Return the documents of a kustomization.
+
+    Raises:
+        KustomizeError: it cannot be built, or kubectl warns of it.
+    """
+    return list(yaml.load_all(text_of(folder), yaml.CSafeLoader))
+
+
+def text_of(folder: Path) -> str:
+    """Return what kubectl prints for a kustomization.
+
+    Raises:
+        KustomizeError: it cannot be built, or kubectl warns of it.
+    """
     command = [str(binaries.binary("kubectl")), "kustomize", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.defpath}, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return list(yaml.safe_load_all(done.stdout))
+    if done.returncode or done.stderr:
+        raise KustomizeError(done.stderr)
+    return done.stdout
+
+
+def build_with(components: Sequence[str], folder: Path, **more: Any) -> list[Document]:
+    """Return the documents of the base with components, in their order, from a kustomization that is written into a folder.
+
+    `more` has further fields of the kustomization.
+
+    Raises:
+        KustomizeError: it cannot be built, or kubectl warns of it.
+    """
+    write_kustomization(components, folder, **more)
+    return build_of(folder)
+
+
+def write_kustomization(components: Sequence[str], folder: Path, **more: Any) -> None:
+    """Write a kustomization of the base with components into a folder. `more` has further fields."""
+    base, *parts = (os.path.relpath(MANIFESTS / part, folder) for part in ("base", *(f"components/{name}" for name in components)))
+    kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [base], "components": parts}
+    (folder / "kustomization.yaml").write_text(json.dumps(kustomization | more))
+
+
+def in_no_order(documents: list[Document]) -> str:
+    """Return documents as text that is the same for any order of flags, volumes, and items of other lists."""
+
+    def ordered(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: ordered(part) for name, part in sorted(value.items())}
+        return sorted(map(ordered, value), key=json.dumps) if isinstance(value, list) else value
+
+    return json.dumps(ordered(documents), indent=1)
 
 
 def one(documents: list[Document], kind: str, name: str, namespace: str = NAMESPACE) -> Document:

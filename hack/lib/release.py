@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from hack.lib import environments
+from hack.lib import environments, installation
 from hack.lib.environments import ROOT
+from hack.lib.reference.binaries import ProvideError
 from hack.lib.sbom import sbom
 
 CHANGELOG: Final = ROOT / "CHANGELOG.md"
@@ -75,12 +76,15 @@ def packages(folder: Path) -> Path:
     return wheel
 
 
-def build(folder: Path, tag: str | None) -> None:
-    """Write the files of a release into a new folder: packages, the document of what the image contains, notes, checksums.
+def build(folder: Path, tag: str | None, repository: str = "") -> None:
+    """Write the files of a release into a new folder: packages, the document of what the image contains, manifest, chart, notes, checksums.
+
+    `repository` is that on GitHub, as OWNER/NAME, whose image the manifest and the chart name.
 
     Raises:
         ReleaseError: The folder has content, the tag is not that of the version, or the changelog has no dated section for it.
         InstallationError: A tool cannot be installed.
+        ProvideError: kubectl cannot be provided.
     """
     release = version()
     if tag is not None and tag != f"v{release}":
@@ -90,6 +94,8 @@ def build(folder: Path, tag: str | None) -> None:
     text = notes(CHANGELOG.read_text(), release) if tag is not None else ""
     packages(folder)
     (folder / SBOM).write_text(sbom())
+    (folder / installation.MANIFEST).write_text(installation.manifest(release, repository))
+    installation.pack_chart(folder, release, repository)
     if text:
         (folder / NOTES).write_text(text)
     (folder / SUMS).write_text("".join(_sums(folder)))
@@ -153,9 +159,10 @@ def _clean(folder: Path) -> dict[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hack/release", description="Makes the files of a release, and checks them.")
     commands = parser.add_subparsers(dest="command", required=True)
-    made = commands.add_parser("build", help="write packages, SBOM, notes and checksums into a new folder")
+    made = commands.add_parser("build", help="write packages, SBOM, manifest, chart, notes and checksums into a new folder")
     made.add_argument("folder", type=Path)
     made.add_argument("--tag", help="the tag, which must be that of the version; CHANGELOG.md must have a date for it")
+    made.add_argument("--repository", default="", help="the repository on GitHub, as OWNER/NAME, whose image manifest and chart name")
     checked = commands.add_parser("check", help="install the wheel of a folder in a clean environment, and serve from it")
     checked.add_argument("folder", type=Path)
     commands.add_parser("date", help="give the version in CHANGELOG.md the date of today")
@@ -167,12 +174,12 @@ def main(argv: list[str] | None = None) -> None:
     options = _parser().parse_args(argv)
     try:
         if options.command == "build":
-            build(options.folder, options.tag)
+            build(options.folder, options.tag, options.repository)
         elif options.command == "check":
             check(options.folder)
         else:
             CHANGELOG.write_text(dated(CHANGELOG.read_text(), version(), f"{datetime.now(UTC):%Y-%m-%d}"))
-    except (ReleaseError, environments.InstallationError) as error:
+    except (ReleaseError, environments.InstallationError, ProvideError) as error:
         sys.exit(f"hack/release: {error}")
 
 

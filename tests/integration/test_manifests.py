@@ -1,9 +1,8 @@
-"""Tests of the manifests: the base, the overlays and the combinations of components."""
+"""Tests of the manifests: the base and the overlays."""
 
 import json
-import os
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,38 +10,50 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
+from apiext import __version__
 from apiext.base.meta.quantity import parse as parse_quantity
 from apiext.base.meta.time import parse_duration
 from apiext.cli.main import apiext
 from apiext.operator.leader_session import required_permissions
 from apiext.server.multiprocess import hung_workers
-from hack.lib.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, pod_template, rules
-
-MARKS: Final = {
-    "backup": "--keep=",
-    "cert-manager": "--no-manage-serving-secret",
-    "cert-manager-etcd": "--peer-client-cert-auth",
-    "crd-dir": "--crd-dir=",
-    "existing-etcd": '{"key": "servers", "name": "apiext-etcd"}',
-    "host-etcd": "--host-etcd-servers=",
-    "monitoring": "PrometheusRule",
-    "sqlite": "--data-dir=",
-    "workers": "--workers=",
-}
-"""The objects or values that only a component adds."""
-_STORES: Final = {"cert-manager-etcd", "existing-etcd", "sqlite"}
-"""Components of which an installation can have one only."""
-_WITH_ETCD: Final = {"backup", "workers"}
-"""Components that need etcd."""
-PAIRS: Final = [
-    pair for pair in combinations(MARKS, 2) if not _STORES.issuperset(pair) and not ("sqlite" in pair and _WITH_ETCD.intersection(pair))
-]
+from hack.lib.manifests import (
+    BUILDS,
+    CONVERSION_BUILDS,
+    NAMESPACE,
+    Document,
+    arguments,
+    build_with,
+    built,
+    containers,
+    one,
+    pod_template,
+    rules,
+)
 
 
 @pytest.fixture(params=BUILDS)
 def documents(request: pytest.FixtureRequest) -> list[Document]:
     """Return the documents of each build."""
     return built(request.param)
+
+
+@pytest.mark.parametrize("build", [*BUILDS, *CONVERSION_BUILDS])
+def test_objects_name_project_and_release(build: str) -> None:
+    """Label every object with the project and the release."""
+    wanted = {"app.kubernetes.io/part-of": "apiext", "app.kubernetes.io/version": __version__}
+
+    assert [one for one in built(build) if not wanted.items() <= one["metadata"].get("labels", {}).items()] == []
+
+
+@pytest.mark.parametrize("build", [*BUILDS, *CONVERSION_BUILDS])
+def test_priority_classes_have_a_quota(build: str) -> None:
+    """Allow the priority classes of the pods by a quota in their namespace."""
+    quota = one(built(build), "ResourceQuota", "apiext-critical-pods")["spec"]
+    (matched,) = quota["scopeSelector"]["matchExpressions"]
+    classes = {pod_template(workload)["spec"].get("priorityClassName") for workload in _workloads(built(build))}
+
+    assert (matched["scopeName"], matched["operator"]) == ("PriorityClass", "In")
+    assert classes - {None} == set(matched["values"])
 
 
 def _workloads(documents: list[Document]) -> list[Document]:
@@ -69,8 +80,8 @@ def test_pods_are_confined(documents: list[Document]) -> None:
             assert context["capabilities"] == {"drop": ["ALL"]}
             assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
             assert "memory" in container["resources"]["limits"]
-            assert not container["image"].endswith(":latest")
-            assert ":" in container["image"]
+            # the image of apiext is built after the release that the manifests name
+            assert re.fullmatch(rf"apiext:{__version__}|.+@sha256:[0-9a-f]{{64}}", container["image"])
 
 
 def test_servers_stop_gracefully(documents: list[Document]) -> None:
@@ -308,8 +319,7 @@ def test_the_operator_has_the_rights_that_it_checks(documents: list[Document]) -
 @pytest.mark.parametrize("with_tls", ["", "existing-etcd", "cert-manager-etcd"])
 def test_backups_reach_etcd_as_the_servers_do(with_tls: str, tmp_path: Path) -> None:
     """Run the command with flags that it has, the servers' address and certificates of etcd, a claim, and no credentials of the cluster."""
-    parts = ("base", "components/backup", *([f"components/{with_tls}"] if with_tls else []))
-    documents = build_of(_kustomization(tmp_path, parts))
+    documents = build_with(["backup", *([with_tls] if with_tls else [])], tmp_path)
     job, server = one(documents, "CronJob", "apiext-backup"), one(documents, "Deployment", "apiext")
     pod = pod_template(job)
     (backup,), (serving,) = containers(job), containers(server)
@@ -328,27 +338,6 @@ def test_backups_reach_etcd_as_the_servers_do(with_tls: str, tmp_path: Path) -> 
     one(documents, "PersistentVolumeClaim", "apiext-backups")
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert job["spec"]["concurrencyPolicy"] == "Forbid"
-
-
-def _kustomization(folder: Path, parts: Sequence[str]) -> Path:
-    """Write a kustomization of a base and components; return its folder."""
-    paths = [os.path.relpath(MANIFESTS / part, folder) for part in parts]
-    kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (folder / "kustomization.yaml").write_text(json.dumps(kustomization | {"resources": paths[:1], "components": paths[1:]}))
-    return folder
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids="+".join)
-def test_components_go_together(pair: tuple[str, str], tmp_path: Path) -> None:
-    """Build every sensible pair of components, with the additions of both."""
-    text = json.dumps(build_of(_kustomization(tmp_path, ("base", *(f"components/{name}" for name in pair)))))
-
-    assert [name for name in pair if MARKS[name] not in text] == []
-
-
-def test_every_component_is_tested() -> None:
-    """Cover each component in the table."""
-    assert {path.name for path in (MANIFESTS / "components").iterdir()} == MARKS.keys()
 
 
 def test_existing_etcd_has_no_etcd() -> None:

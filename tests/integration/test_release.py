@@ -7,10 +7,12 @@ from typing import Final
 
 import pytest
 
-from hack.lib import environments, release
+from hack.lib import environments, installation, release
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-FILES: Final = {f"apiext-{release.version()}{suffix}" for suffix in (".tar.gz", "-py3-none-any.whl")} | {release.SBOM, release.SUMS}
+VERSION: Final = release.version()
+PACKED: Final = {f"apiext-{VERSION}.tar.gz", f"apiext-{VERSION}-py3-none-any.whl", f"apiext-chart-{VERSION}.tgz"}
+FILES: Final = PACKED | {installation.MANIFEST, release.SBOM, release.SUMS}
 
 
 @pytest.fixture(scope="module")

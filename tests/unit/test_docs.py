@@ -88,7 +88,7 @@ def test_named_flags_exist(name: str) -> None:
     known = set(re.findall(r"--[a-z][a-z-]+", "".join(map(flag_tables.table, _commands(apiext)))))
     commands = [path for path in (ROOT / "hack").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     others = {flag.decode() for path in commands for found in _DECLARED.findall(path.read_bytes()) for flag in found}
-    others |= {"--help", "--server-side"}
+    others |= {"--help", "--server-side", "--build-arg"}
 
     assert {flag for flag in _FLAG.findall(_text(name)) if flag not in known | others} == set()
 

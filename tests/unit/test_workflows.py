@@ -80,6 +80,7 @@ def test_the_image_is_pinned() -> None:
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", (ROOT / "manifests" / "Containerfile").read_text(), re.MULTILINE)
     (push,) = (step["with"] for step in _steps(_workflow(ROOT / ".github/workflows/release.yml")) if "file" in step.get("with", {}))
 
-    assert re.fullmatch(r"docker\.io/library/python:3\.11-slim@sha256:[0-9a-f]{64}", stages[0][0])
+    assert re.fullmatch(r"\$\{REGISTRY\}/python:3\.11-slim@sha256:[0-9a-f]{64}", stages[0][0])
+    assert "\nARG REGISTRY=docker.io/library\n" in (ROOT / "manifests" / "Containerfile").read_text()
     assert stages[1:] == [(stages[0][1], "build"), (stages[0][1], "")]
     assert (push["file"], push["platforms"]) == ("manifests/Containerfile", "linux/amd64,linux/arm64")

@@ -10,6 +10,8 @@
 | `/stored/objects/CRD` | key, version and size of the objects |
 | `/stored/objects/CRD/NAMESPACE/NAME` | the stored bytes of an object; of a cluster-scoped one without NAMESPACE |
 
+A POST to `/stored/reencrypt` writes values again that need it, with the first key of the encryption; also page by page.
+
 Documents with many entries come in pages: `limit` is the number of examined entries, `continue` the last entry of the previous page.
 A page of large objects has fewer.
 """
@@ -42,6 +44,7 @@ from apiext.storage import stored_object
 from apiext.storage.errors import CorruptObjectError, EncryptedObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.paged_reads import PageLimit
 from apiext.storage.rendering.renderer import DECODING_ERRORS, Renderer
+from apiext.storage.stored_bytes.reencryption import reencrypt_page
 
 if TYPE_CHECKING:
     from apiext.api.serving.cache import ServingCache
@@ -424,6 +427,7 @@ class StoredHandler:
     def __init__(self, catalog: Catalog, cache: ServingCache, workers: WorkerPool, servers: RollCall | None = None) -> None:
         self._documents = StoredDocuments(catalog, cache, workers, servers)
         self._repairs = StoredRepairs(cache)
+        self._stores = cache.stores
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request.
@@ -446,7 +450,17 @@ class StoredHandler:
                 return await repair(definition, key, request)
             except StorageFailure as error:
                 raise interpret(error, resource=definition.resource, operation="repair", name=key) from error
+        if path == ["reencrypt"] and request.method == hdrs.METH_POST:
+            return await self._reencrypt(request)
         raise errors.StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+    async def _reencrypt(self, request: web.BaseRequest) -> Object:
+        try:
+            page = await reencrypt_page(self._stores.backend, self._stores.prefix, request.query.get("continue", ""))
+        except StorageFailure as error:
+            raise interpret(error, resource=_DEFINITIONS, operation="reencrypt") from error
+        _LOG.info("stored values encrypted again", user=request[USER].name, written=page.written, examined=page.examined)
+        return {"examined": page.examined, "written": page.written, "unreadable": page.unreadable, "continue": page.after}
 
 
 def _parts(document: Object) -> list[bytes]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext import __version__
 from apiext.storage.backups.stored_pairs import BackupError, contents, group_of, is_encrypted
+from apiext.tools.backup.api_target import ApiTarget
 from apiext.tools.backup.logical_pairs import KEYS_OF_DEFINITIONS
 from apiext.tools.backup.server_target import ServerTarget
 
@@ -103,3 +104,18 @@ async def restore_server(
     selected = SelectedPairs(backup.pairs, groups)
     selected.check(may_decrypt=False)
     return await ServerTarget(client, replace=replace).restore(selected.pairs)
+
+
+async def restore_through_api(
+    backup: OpenedBackup, client: WebhookClient, groups: Collection[str] = (), *, replace: bool = False
+) -> ServerOutcome:
+    """Write the custom resources of a backup, or of some groups of it, through the API of any server that has their definitions.
+
+    With `replace`, objects that the server has are replaced. Objects that the backup lacks stay, and are named in the outcome.
+
+    Raises:
+        BackupError: the backup has encrypted values, or the server does not answer or lacks a definition.
+    """
+    selected = SelectedPairs(backup.pairs, groups)
+    selected.check(may_decrypt=False)
+    return await ApiTarget(client, replace=replace).restore(selected.pairs)

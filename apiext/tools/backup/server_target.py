@@ -13,12 +13,12 @@ from urllib.parse import quote
 from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_codec
 from apiext.base.scheduling.backoff import Backoff
-from apiext.base.webhook.client import WebhookError
 from apiext.resources.conversion.rules.model import API_VERSION, GROUP, PLURAL, VALID
 from apiext.resources.evaluation.definition_creation import from_stored_bytes
 from apiext.storage import stored_object
 from apiext.storage.backups.stored_pairs import BackupError, rounds_after_owners
 from apiext.tools.backup.logical_pairs import KEYS_OF_DEFINITIONS, is_established
+from apiext.tools.backup.patient_client import PatientClient, message_of
 from apiext.tools.releases.cluster_connection import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ _TOGETHER: Final = 16
 _ESTABLISHED_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 2.0
-_ATTEMPTS: Final = 8
-"""Attempts of a request while the server is overloaded or has not loaded a definition yet."""
-_RETRIED: Final = frozenset({429, 503})
 _KEPT_METADATA: Final = ("name", "labels", "annotations")
 
 
@@ -54,6 +51,8 @@ class ServerOutcome:
     """Number of stored values by resource that are not custom resources of the backup's definitions."""
     failed: list[str] = field(default_factory=list)
     """A line for each object that the server refused."""
+    others: list[str] = field(default_factory=list)
+    """Objects that a server has and the backup does not, if they were looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class ServerTarget:
 
     def __init__(self, client: WebhookClient, *, replace: bool) -> None:
         """Create a target. With `replace`, objects that differ are replaced; other objects of the server stay."""
-        self._client = client
+        self._client = PatientClient(client)
         self._replace = replace
         self._places: dict[str, _Place] = {}
         self._outcome = ServerOutcome()
@@ -113,9 +112,9 @@ class ServerTarget:
         spec, name = crd["spec"], crd["metadata"]["name"]
         metadata = {member: crd["metadata"][member] for member in _KEPT_METADATA if crd["metadata"].get(member)}
         draft = {"apiVersion": _GVK.api_version, "kind": _GVK.kind, "metadata": metadata, "spec": spec}
-        code, answer = await self._ask("POST", DEFINITIONS, json_codec.dumps(draft))
+        code, answer = await self._client.ask("POST", DEFINITIONS, json_codec.dumps(draft))
         if code not in (200, 201, 409):
-            raise BackupError(f"the server refuses the definition {name}: {_message(answer)}")
+            raise BackupError(f"the server refuses the definition {name}: {message_of(answer)}")
         found = await self._wait_until_served(name)
         version = next(version["name"] for version in found["spec"]["versions"] if version["storage"])
         place = f"{spec['group']}/{spec['names']['plural']}"
@@ -135,16 +134,16 @@ class ServerTarget:
 
     async def _served(self, name: str) -> Object | None:
         """Return a definition once it is established and its stored objects can be reached."""
-        code, crd = await self._ask("GET", f"{DEFINITIONS}/{name}")
+        code, crd = await self._client.ask("GET", f"{DEFINITIONS}/{name}")
         if code != 200 or not is_established(crd):
             return None
-        code, answer = await self._ask("GET", f"/stored/objects/{name}?limit=1")
+        code, answer = await self._client.ask("GET", f"/stored/objects/{name}?limit=1")
         if code == 404 and answer.get("kind") != "Status":
             raise BackupError(
                 "the server is not apiext: --server must name apiext's own address; a store of kube-apiserver is restored with etcd's tools"
             )
         if code != 200:
-            raise BackupError(f"the server does not give access to stored objects: {_message(answer)}")
+            raise BackupError(f"the server does not give access to stored objects: {message_of(answer)}")
         found: Object = crd
         return found
 
@@ -158,7 +157,7 @@ class ServerTarget:
         backoff, name = Backoff(_PAUSE_SECONDS, _MAX_PAUSE_SECONDS), key.removeprefix(_CONVERSIONS)
         try:
             async with asyncio.timeout(_ESTABLISHED_SECONDS):
-                while not _is_checked((await self._ask("GET", f"{_CONVERSION_PATH}/{quote(name)}"))[1]):
+                while not _is_checked((await self._client.ask("GET", f"{_CONVERSION_PATH}/{quote(name)}"))[1]):
                     await backoff.pause()
         except TimeoutError as error:
             raise BackupError(f"the server does not use the Conversion {name}") from error
@@ -174,14 +173,14 @@ class ServerTarget:
         if code == 200:
             self._outcome.created += 1
         elif code != 409:
-            self._outcome.failed.append(f"{key}: {_message(answer)}")
+            self._outcome.failed.append(f"{key}: {message_of(answer)}")
         elif not self._replace:
             self._outcome.unchanged += 1
         else:
             await self._overwrite(key, path, value, place)
 
     async def _overwrite(self, key: str, path: str, value: bytes, place: _Place) -> None:
-        code, present = await self._ask("GET", path)
+        code, present = await self._client.ask("GET", path)
         if code == 200 and base64.b64decode(present["data"]) == value:
             self._outcome.unchanged += 1
             return
@@ -190,33 +189,12 @@ class ServerTarget:
         if code == 200:
             self._outcome.replaced += 1
         else:
-            self._outcome.failed.append(f"{key}: {_message(present)}")
+            self._outcome.failed.append(f"{key}: {message_of(present)}")
 
     async def _write(self, path: str, value: bytes, place: _Place, revision: int) -> tuple[int, Any]:
         # the server's definition names the storage version only as stored
         encode = "" if stored_object.api_version(value) == place.storage_version else "&encode=true"
-        return await self._ask("PUT", f"{path}?resourceVersion={revision}{encode}", value)
-
-    async def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
-        """Return the code and the JSON content of an answer. Try again while the server is overloaded."""
-        backoff = Backoff(_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        attempts = 1
-        code, data = await self._once(method, path, body)
-        while code in _RETRIED and attempts < _ATTEMPTS:
-            await backoff.pause()
-            code, data = await self._once(method, path, body)
-            attempts += 1
-        try:
-            answer = json_codec.loads(data)
-        except ValueError:
-            answer = {"message": data.decode(errors="replace").strip()[:200]}
-        return code, answer if isinstance(answer, dict) else {"message": str(answer)[:200]}
-
-    async def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        try:
-            return await self._client.ask(path, method=method, body=body)
-        except WebhookError as error:
-            raise BackupError(str(error)) from error
+        return await self._client.ask("PUT", f"{path}?resourceVersion={revision}{encode}", value)
 
 
 def _unchecked(value: bytes) -> bytes:
@@ -232,7 +210,3 @@ def _unchecked(value: bytes) -> bytes:
 
 def _is_checked(conversion: Object) -> bool:
     return any(one["type"] == VALID for one in (conversion.get("status") or {}).get("conditions") or ())
-
-
-def _message(answer: Any) -> str:
-    return str(answer.get("message") or "no reason is given")

@@ -86,6 +86,21 @@ class ServerObjects:
         """Implement StoredObjects.delete."""
         await self._ask("DELETE", _object_path(definition, key), {"resourceVersion": str(revision)})
 
+    async def reencrypt(self) -> tuple[int, int, list[str]]:
+        """Have the server write all values again that need it. Return the number of examined ones, of written ones, and unreadable keys.
+
+        Raises:
+            RescueError: the server does not answer, or refuses.
+        """
+        examined, written, unreadable, following = 0, 0, list[str](), ""
+        while True:
+            page = await self._ask("POST", "/stored/reencrypt", {"continue": following})
+            examined, written = examined + page["examined"], written + page["written"]
+            unreadable += page["unreadable"]
+            following = page["continue"]
+            if not following:
+                return examined, written, unreadable
+
     async def close(self) -> None:
         """Implement StoredObjects.close."""
         await self._client.close()
@@ -110,6 +125,8 @@ class ServerObjects:
         try:
             answer = json_codec.loads(data)
         except ValueError as error:
+            if code == 404:
+                raise RescueError(f"the server has no {path}: --server must name apiext's own address") from error
             raise RescueError(f"the server's answer with code {code} to {path} is invalid") from error
         if 200 <= code < 300 and isinstance(answer, dict):
             return answer

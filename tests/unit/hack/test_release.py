@@ -67,10 +67,13 @@ def test_the_changelog_begins_with_this_version() -> None:
 
 
 def test_one_version_everywhere() -> None:
-    """Name one version in the package, the manifests, the documents and the image."""
-    files = [*(ROOT / "manifests").rglob("kustomization.yaml"), *(ROOT / "manifests").glob("*.md"), *(ROOT / "crds").glob("*.md")]
-    texts = "\n".join(path.read_text() for path in [*files, ROOT / "manifests" / "Containerfile"])
-    named = re.findall(r"(?:newTag: |apiext:|apiext==|apiext@v|rev: v)(\d+\.\d+\.\d+)", texts)
+    """Name one version in the package, the manifests, the chart, the documents and the image."""
+    manifests = ROOT / "manifests"
+    documents = [*manifests.glob("*.md"), *(ROOT / "crds").glob("*.md")]
+    files = [*manifests.rglob("kustomization.yaml"), manifests / "chart" / "Chart.yaml", *documents, manifests / "Containerfile"]
+    texts = "\n".join(path.read_text() for path in files)
+    keys = r"newTag: |app\.kubernetes\.io/version: |^version: |^appVersion: |apiext:|apiext==|apiext@v|rev: v"
+    named = re.findall(rf"(?:{keys})(\d+\.\d+\.\d+)", texts, re.MULTILINE)
 
     assert apiext.__version__ == release.version()
     assert set(named) == {release.version()}
