@@ -8,15 +8,13 @@ import pytest
 from hack.lib.differential.pair import Pair
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
-from tests.differential.helpers.recordings import WAY, Cases, recording, replayed, replays
-
-_CASES = pytest.StashKey[Cases]()
+from tests.differential.helpers.recordings import cases, chosen
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Name the case of what a test sends."""
-    with _cases(item).case(item.name):
+    with cases(item).case(item.name):
         return (yield)
 
 
@@ -26,12 +24,8 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
     if fixturedef.scope == "function":
         return (yield)
     name = f"{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"
-    with _cases(request.node).fixture(fixturedef, name):
+    with cases(request.node).fixture(fixturedef, name):
         return (yield)
-
-
-def _cases(node: pytest.Item | pytest.Collector) -> Cases:
-    return node.session.stash.setdefault(_CASES, Cases())
 
 
 @pytest.fixture(scope="package")
@@ -61,14 +55,5 @@ def live_pair(control_plane: ControlPlane, bare: BareServer, record_testsuite_pr
 @pytest.fixture(scope="module")
 def pair(request: pytest.FixtureRequest, bare: BareServer) -> Iterator[Pair]:
     """Provide apiext beside the shared reference, or beside what that responded when the file was recorded."""
-    cases = _cases(request.node)
-    if replays(request.config, request.path):
-        with replayed(request.path, cases, bare) as both:
-            yield both
-        return
-    live: Pair = request.getfixturevalue("live_pair")
-    if WAY == "record":
-        with recording(request.path, cases, live.reference, bare) as both:
-            yield both
-        return
-    yield live
+    with chosen(request, "live_pair", bare) as both:
+        yield both

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
@@ -10,7 +10,7 @@ from zlib import crc32
 import pytest
 
 from hack.lib.changed_files import latest
-from hack.lib.differential.pair import Pair, Side
+from hack.lib.differential.pair import Pair
 from hack.lib.differential.recording import Recording, RecordingSide, ReplayedSide
 from hack.lib.environments import ROOT
 from hack.lib.reference import binaries
@@ -51,6 +51,14 @@ class Cases:
             found.addfinalizer(lambda: self.current.append(name))
 
 
+_CASES: Final = pytest.StashKey[Cases]()
+
+
+def cases(node: pytest.Item | pytest.Collector) -> Cases:
+    """Return the cases of this run."""
+    return node.session.stash.setdefault(_CASES, Cases())
+
+
 def recorded(path: Path) -> Path:
     """Return the recording of a file of tests, which may not exist."""
     return FOLDER / path.parent.name / f"{path.stem}{_SUFFIX}"
@@ -72,18 +80,16 @@ def replays(config: pytest.Config, path: Path) -> bool:
 
 
 @contextmanager
-def replayed(path: Path, cases: Cases, ours: ApiextServer) -> Iterator[Pair]:
-    """Replay the reference beside a server."""
-    both = Pair(ReplayedSide(Recording.load(recorded(path), cases.current)), ours)
-    yield both
-    both.close()
-
-
-@contextmanager
-def recording(path: Path, cases: Cases, live: Side, ours: ApiextServer) -> Iterator[Pair]:
-    """Record the reference beside a server, and write the recording at the end."""
-    kept = Recording(binaries.kubernetes_version(), cases.current)
-    both = Pair(RecordingSide(live, kept), ours)
-    yield both
-    both.close()
-    kept.save(recorded(path))
+def chosen(request: pytest.FixtureRequest, live: str, ours: ApiextServer) -> Iterator[Pair]:
+    """Provide a server beside the reference of the fixture `live`, a pair, or for a file that replays beside what that responded."""
+    path, current = recorded(request.path), cases(request.node).current
+    if replays(request.config, request.path):
+        with closing(Pair(ReplayedSide(Recording.load(path, current)), ours)) as both:
+            yield both
+    elif WAY == "record":
+        kept = Recording(binaries.kubernetes_version(), current)
+        with closing(Pair(RecordingSide(request.getfixturevalue(live).reference, kept), ours)) as both:
+            yield both
+        kept.save(path)
+    else:
+        yield request.getfixturevalue(live)
