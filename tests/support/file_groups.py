@@ -18,6 +18,9 @@ SHARED: Final = {
 }
 """Fixtures of folders, as tests write them, that start the same servers for all files below, the inner folders first."""
 
+_TAKEN: Final = re.compile(r"(?:def test_\w+|@pytest\.fixture.*\n(?:async )?def \w+)\(([^)]*)\)")
+"""What tests and fixtures take."""
+
 
 class _GroupScheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives a file to a process, with all files of its group."""
@@ -41,7 +44,7 @@ def group(path: Path) -> str:
     """Return the folder and a fixture that the tests of a file share with other files, nothing if the file is on its own."""
     text = path.read_text()
     own = re.findall(r"^def (\w+)\(", text, re.MULTILINE)
-    used = {found[0] for found in re.finditer(r"\b(\w+): \w+(?=[,)])", text) if found[1] not in own}
+    used = {found[0] for taken in _TAKEN.findall(text) for found in re.finditer(r"\b(\w+): \w+", taken) if found[1] not in own}
     for folder, shared in SHARED.items():
         for fixtures in shared:
             if f"tests/{folder}/" in path.as_posix() and not used.isdisjoint(fixtures):
