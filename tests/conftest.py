@@ -5,7 +5,7 @@ import logging
 from collections.abc import Generator, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from hack.lib.changed_files import Latest, latest
 from hack.lib.servers.etcd import Etcd
+from tests.support import file_groups
 from tests.support.builders.seeds import EXPLORING, SEED
 
 # A slow machine must not fail a test: no deadline. Every run generates the same examples unless it explores.
@@ -22,8 +23,8 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 _TESTS: Final = Path(__file__).parent
-_ORDER: Final = ("conformance", "check", "e2e", "differential", "integration", "contract")
-"""Folders of tests, the one with the longest files first."""
+_ORDER: Final = ("differential", "e2e", "conformance", "check", "integration", "contract")
+"""Folders of tests, the one with the longest work for one process first."""
 _CHECK: Final = _TESTS / "check"
 _LONG: Final = "long"
 _TURNS: Final = 7
@@ -70,9 +71,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let the processes of a whole run share files and groups of files."""
+    return file_groups.scheduler(config, log)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run long files first, and leave out what runs anyway, or at other times.
+    """Run groups and long files first, and leave out what runs anyway, or at other times.
 
     Samples of tests that run completely, the tests that hack/check runs, and long tests whose turn it is not.
 
@@ -95,21 +101,24 @@ def _at_other_times(config: pytest.Config, items: list[pytest.Item]) -> set[pyte
     if config.getoption("--long") or config.args != config.getini("testpaths"):
         return set()
     is_due = cache(partial(_is_due, latest(_TESTS.parent)))
-    return {item for item in items if (mark := item.get_closest_marker(_LONG)) and not is_due(item.nodeid.partition("::")[0], mark.args)}
+    return {item for item in items if (mark := item.get_closest_marker(_LONG)) and not is_due(item.nodeid, mark.args)}
 
 
-def _is_due(found: Latest | None, path: str, places: tuple[str, ...]) -> bool:
-    """Return whether the latest commits changed what the long tests of a file are about, or it is their turn."""
-    return found is not None and (crc32(path.encode()) % _TURNS == found.day % _TURNS or found.below(path, *places))
+def _is_due(found: Latest | None, test: str, places: tuple[str, ...]) -> bool:
+    """Return whether the latest commits changed what a long test is about, or it is its turn."""
+    if found is None:
+        return False
+    return crc32(test.encode()) % _TURNS == found.day % _TURNS or found.below(test.partition("::")[0], *places)
 
 
-def _turn(item: pytest.Item) -> tuple[int, str]:
-    """Return the place of a test's folder in `_ORDER`, those that are not there come last, and the folder itself.
+def _turn(item: pytest.Item) -> tuple[bool, int, str]:
+    """Return whether no other file uses a test's servers, the place of its folder in `_ORDER`, else the last one, and the folder itself.
 
     A folder's servers stop after its last test: the next folder has the processors for its own.
     """
     folder = item.nodeid.split("/", 2)[1]
-    return _ORDER.index(folder) if folder in _ORDER else len(_ORDER), str(item.path.parent)
+    alone = not file_groups.group(item.path)
+    return alone, _ORDER.index(folder) if folder in _ORDER else len(_ORDER), str(item.path.parent)
 
 
 def _function(item: pytest.Item) -> str:

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _SECONDS: Final = 86_400
+COMMITS: Final = 25
+"""Maximum of commits: CI runs many times on a day with more."""
 
 
 class Latest(NamedTuple):
-    """What the commits of the day before the last one changed."""
+    """What the commits of the day before the last one changed, at most `COMMITS` of them."""
 
     day: int
     """The day of the last commit, counted from 1970."""
@@ -26,7 +28,7 @@ def latest(root: Path) -> Latest | None:
     if not last.isdigit():
         return None
     begin = int(last) - _SECONDS
-    paths = _git(root, "log", f"--since={begin}", "--name-only", "--format=")
+    paths = _git(root, "log", f"--since={begin}", f"--max-count={COMMITS}", "--name-only", "--format=")
     return Latest(int(last) // _SECONDS, tuple(sorted({line for line in paths.splitlines() if line})))
 
 

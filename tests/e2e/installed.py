@@ -54,7 +54,7 @@ class InstalledBuild:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self.plane.stop()
+        self.plane.__exit__()
 
     def start(self) -> None:
         """Start the host, and apply the build."""

@@ -10,7 +10,7 @@ import pytest
 
 from hack.lib import environments
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long("requirements-dev.lock", "apiext/server/http")]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TESTS: Final = ("tests/unit/server/http", "tests/integration/test_kubernetes_client.py")

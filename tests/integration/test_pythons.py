@@ -47,6 +47,7 @@ def _pass(python: Path, folder: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
+@pytest.mark.long("requirements-dev.lock", "hack/lib/interpreters.py", "hack/lib/environments.py")
 def test_a_sample_passes(python: Path, tmp_path: Path) -> None:
     """Pass the sample, with warnings as errors."""
     _pass(python, tmp_path, *SAMPLE)

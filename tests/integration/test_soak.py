@@ -31,7 +31,7 @@ STORES: Final = pytest.mark.parametrize("store", ["sqlite", "etcd"])
 
 
 @pytest.mark.slow
-@pytest.mark.long("hack/lib/soak", "apiext/server/http", "apiext/base/scheduling", "apiext/base/workers", "apiext/api/endpoints/scopes")
+@pytest.mark.long("hack/lib/soak/inputs", "hack/lib/soak/hostile.py", "hack/lib/soak/attack.py")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("store,names", [("sqlite", []), ("etcd", _OF_STORES)], ids=["sqlite", "etcd"])
 def test_hostile_inputs(store: str, names: list[str], tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_restart_under_informers(store: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long("hack/lib/soak", "apiext/storage/cacher")
+@pytest.mark.long("hack/lib/soak/restart.py", "hack/lib/soak/fleets.py")
 @pytest.mark.timeout(600)
 def test_roll_under_informers(tmp_path: Path) -> None:
     """Resume the watches of all informers over a rolling update of two servers behind kube-apiserver; none lists again."""
@@ -77,7 +77,7 @@ def test_roll_under_informers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long("hack/lib/soak", "hack/linearizability", "apiext/storage")
+@pytest.mark.long("hack/lib/soak/long", "hack/linearizability")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "store,way,minutes", [("sqlite", "alone", 0.5), ("etcd", "alone", 0.5), ("etcd", "host", 1.0)], ids=["sqlite", "etcd", "host"]

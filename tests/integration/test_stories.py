@@ -55,6 +55,7 @@ def test_kopf_operator(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long("hack/controllers", "crds/stories", "apiext/tools/testkit")
 @pytest.mark.timeout(900)  # the first run compiles the manager
 def test_controller_runtime_operator(tmp_path: Path) -> None:
     """Build the manager and pass."""

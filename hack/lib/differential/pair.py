@@ -36,6 +36,7 @@ _PATIENCE: Final = 60.0
 _PAUSE: Final = 0.02
 """Seconds between two of these requests: other tests need the processor too."""
 _TIMED: Final = "timeoutSeconds="
+Response = tuple[http.client.HTTPResponse, bytes]
 P = TypeVar("P")
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ class Side:
         self._mask = mask
         self._connection = http.client.HTTPSConnection(urlsplit(url).netloc, timeout=30, context=context)
 
-    def raw(self, step: Step) -> tuple[http.client.HTTPResponse, bytes]:
+    def raw(self, step: Step) -> Response:
         """Send the request and read the whole response."""
         data, headers = self._encode(step)
         try:
@@ -141,9 +142,9 @@ class Side:
 class Pair:
     """The reference and the server under test."""
 
-    def __init__(self, reference: ControlPlane, ours: ApiextServer, mask: Callable[[Any], Any] = masked) -> None:
+    def __init__(self, reference: ControlPlane | Side, ours: ApiextServer, mask: Callable[[Any], Any] = masked) -> None:
         """Connect to both. `mask` replaces what always differs in bodies."""
-        self.reference = Side(reference.url, reference.ssl_context(), mask)
+        self.reference = reference if isinstance(reference, Side) else Side(reference.url, reference.ssl_context(), mask)
         self.ours = Side(ours.url, ours.ssl_context(), mask)
         self.pid = ours.pid
         """The process id of the server under test."""

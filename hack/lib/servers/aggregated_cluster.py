@@ -117,9 +117,10 @@ class AggregatedCluster:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        parts: list[Service | ControlPlane] = [self.operator, *self.servers, self.etcd, self.plane]
+        parts: list[Service] = [self.operator, *self.servers, self.etcd]
         for part in parts:
             part.stop()
+        self.plane.__exit__()
 
     def another_operator(self, name: str, *arguments: str) -> ApiextOperator:
         """Return one more operator of this cluster, which the test starts and stops."""

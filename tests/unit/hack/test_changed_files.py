@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from hack.lib.changed_files import Latest, latest
+from hack.lib.changed_files import COMMITS, Latest, latest
 
 _DAY = 86_400
 
@@ -26,6 +26,17 @@ def test_names_the_files_of_the_last_day(tmp_path: Path) -> None:
         _commit(tmp_path, path, seconds)
 
     assert latest(tmp_path) == Latest(20_000, ("c", "new/b"))
+
+
+def test_forgets_all_but_the_latest_commits(tmp_path: Path) -> None:
+    """Name what the latest commits of a day with many changed."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for number in range(COMMITS + 1):
+        _commit(tmp_path, str(number), 20_000 * _DAY)
+
+    found = latest(tmp_path)
+    assert found
+    assert set(found.paths) == {str(number) for number in range(1, COMMITS + 1)}
 
 
 def test_says_when_it_cannot_tell(tmp_path: Path) -> None:
