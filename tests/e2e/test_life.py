@@ -17,7 +17,7 @@ _INTERVAL: Final = 0.02
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.long("hack/lib/life"),
+    pytest.mark.long("hack/lib/life", "apiext/operator/adoption"),
     pytest.mark.timeout(900),
 ]
 
