@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from apiext.base.meta import host_annotations
 from apiext.base.meta.selectors import LabelSelector
 from apiext.operator.api_clients import Json
 from apiext.operator.ownership import is_of_another, service_of
+
+
+_PHASES_WITH_OBJECTS: Final = frozenset({host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING})
 
 
 class Routing(Enum):
@@ -68,10 +72,30 @@ class GroupState:
         return {name: crd for name, crd in self.crds.items() if is_held(crd)}
 
     @property
+    def adopted(self) -> dict[str, Json]:
+        """Definitions of the host whose mirrors have left the phase Importing: apiext may have the only valid objects of them."""
+        return {name: crd for name, crd in self.crds.items() if self.phase(name) in _PHASES_WITH_OBJECTS}
+
+    @property
+    def reported(self) -> dict[str, Json]:
+        """Definitions of the host whose condition ServedByApiext concerns this apiext."""
+        return self.selected | self.held | self.adopted
+
+    @property
     def other_service(self) -> str:
-        """The Service of another apiext that owns the group, empty if there is none."""
-        services = (service_of(crd) for crd in self.held.values() if is_of_another(crd, self.service))
+        """The Service of another apiext that owns the group, empty if there is none.
+
+        The annotation of an adopted definition does not count while the host sends requests of the group to this apiext.
+        """
+        ours = self.adopted if self.is_routed_here else {}
+        services = (service_of(crd) for name, crd in self.held.items() if name not in ours and is_of_another(crd, self.service))
         return min(services, default="")
+
+    @property
+    def is_routed_here(self) -> bool:
+        """Whether an APIService of the group leads to the Service of this apiext."""
+        services = [found["spec"].get("service") or {} for found in self.api_services.values()]
+        return any(f"{one.get('namespace')}/{one.get('name')}" == self.service for one in services)
 
     @property
     def hand_back_requested(self) -> bool:
@@ -89,9 +113,19 @@ class GroupState:
         return {name: found for name, found in self.definitions.items() if host_annotations.HOST_UID not in annotations_of(found)}
 
     def phase(self, name: str) -> str | None:
-        """Return the phase of a mirror, None if there is no such mirror."""
-        found = self.mirrors.get(name)
-        return None if found is None else annotations_of(found).get(host_annotations.PHASE) or host_annotations.IMPORTING
+        """Return the phase of the mirror of a definition, None if the present definition of that name has none."""
+        mirror, crd = self.mirrors.get(name), self.crds.get(name)
+        return phase_of(mirror) if mirror is not None and crd is not None and is_mirror_of(mirror, crd) else None
+
+
+def phase_of(mirror: Json) -> str:
+    """Return the phase of a mirror."""
+    return annotations_of(mirror).get(host_annotations.PHASE) or host_annotations.IMPORTING
+
+
+def is_mirror_of(mirror: Json, crd: Json) -> bool:
+    """Return whether a mirror is that of a definition of the host, not of an earlier one with its name."""
+    return bool(annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"])
 
 
 def is_held(crd: Json) -> bool:
@@ -121,5 +155,6 @@ def is_established(crd: Json) -> bool:
 
 
 def served_versions(definitions: Iterable[Json]) -> set[str]:
-    """Return the versions that at least one of the definitions serves."""
-    return {version["name"] for found in definitions for version in found["spec"]["versions"] if version.get("served")}
+    """Return the versions that at least one of the definitions serves to clients."""
+    found = {version["name"] for one in definitions for version in one["spec"]["versions"] if version.get("served")}
+    return found - {host_annotations.CLEANUP_VERSION}

@@ -152,6 +152,8 @@ class PolicyRecord:
         self.watches_reset = frozenset(name for name in annotations.get(_WATCHES_RESET, "").split(",") if name)
         self.host_versions: dict[str, list[str]] = orjson.loads(annotations.get(_HOST_VERSIONS, "{}"))
         self.summaries = {name: ContentSummary(*one) for name, one in orjson.loads(annotations.get(_SUMMARIES, "{}")).items()}
+        self.known = self.watches_reset | self.summaries.keys()
+        """Definitions that apiext has served."""
 
 
 def probe(group: str, plurals: Iterable[str]) -> str:

@@ -40,6 +40,7 @@ _RETRY_SECONDS: Final = 30.0
 """Pause before a blocked hand-over is checked again."""
 CLIENT_RESTART_SECONDS: Final = 5.0
 """Seconds in which all clients notice that they must list again, also those between two watches."""
+HANDED_OVER: Final = "the host serves the group"
 _BATCH_SIZE: Final = 500
 """Objects written to the host's etcd at once."""
 
@@ -172,10 +173,10 @@ async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
 async def _clean_up(transition: Transition, names: list[str]) -> None:
     """Delete the policy, then the mirrors, then the finalizer. The finalizer is last: without it the operator would not continue here."""
     await transition.policy.remove()
+    # before the mirrors are deleted: another client may have removed the finalizer, without which nothing would lead here again
+    moved = {name: crd for name, crd in transition.live.items() if name in names or name in transition.group.held}
+    await transition.report(ConditionReason.HANDED_OVER, HANDED_OVER, moved)
     await mirror_phase.delete_mirrors(transition.clients.apiext, names)
     await transition.read()
-    held = transition.group.held
-    live = {name: crd for name, crd in held.items() if name in transition.live}
-    await transition.report(ConditionReason.HANDED_OVER, "the host serves the group", live)
-    for crd in held.values():
+    for crd in transition.group.held.values():
         await host_definitions.amend(transition.clients.host, crd, host_definitions.remove_finalizer)

@@ -7,11 +7,11 @@ from contextlib import suppress
 from apiext.base.meta import host_annotations
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption import transition as eligibility
-from apiext.operator.adoption.handover import hand_over
+from apiext.operator.adoption.handover import HANDED_OVER, hand_over
 from apiext.operator.adoption.takeover import adopt
-from apiext.operator.adoption.terminating_definitions import finish_deletion
+from apiext.operator.adoption.terminating_definitions import finish_deletion, forget
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError, is_meant_for_apiext
-from apiext.operator.group_state import Desired, Routing
+from apiext.operator.group_state import Desired, GroupState, Routing, condition_of, is_mirror_of, phase_of
 from apiext.operator.host_definitions import ConditionReason
 
 
@@ -45,15 +45,32 @@ async def _run_live(transition: Transition) -> Desired:
         # clients already write to the host: finish the hand-over, and start a new take-over
         await hand_over(transition)
         raise TransitionAbortedError
-    # the label was removed during the copy, so the copy is incomplete
-    incomplete = [name for name in transition.phases(live, host_annotations.IMPORTING) if not is_meant_for_apiext(group, name)]
-    await mirror_phase.delete_mirrors(transition.clients.apiext, incomplete)
+    await _drop_incomplete(transition)
     if group.hand_back_requested or not group.selected or not live:
         if group.guarded and not group.mirrors:
             await transition.policy.remove()
-        return Desired(routing=Routing.AS_IT_IS)
+        return Desired(routing=_resting_routing(group))
     reason = eligibility.blocking_reason(group)
     if reason:
         await transition.report(ConditionReason.BLOCKED, reason)
-        return Desired(routing=Routing.AS_IT_IS)
+        return Desired(routing=_resting_routing(group))
+    if group.guarded:
+        await forget(transition, transition.phases(live, None, host_annotations.IMPORTING))
     return await adopt(transition)
+
+
+async def _drop_incomplete(transition: Transition) -> None:
+    """Delete incomplete copies: the label was removed during the copy, or the definition was replaced by another one of its name."""
+    group, live = transition.group, transition.live
+    given_up = [name for name in transition.phases(live, host_annotations.IMPORTING) if not is_meant_for_apiext(group, name)]
+    reported = {name: live[name] for name in given_up if condition_of(live[name], host_annotations.CONDITION)}
+    await transition.report(ConditionReason.HANDED_OVER, HANDED_OVER, reported)
+    stale = [name for name, one in group.mirrors.items() if name in live and not is_mirror_of(one, live[name])]
+    copies = [name for name in stale if phase_of(group.mirrors[name]) == host_annotations.IMPORTING]
+    await mirror_phase.delete_mirrors(transition.clients.apiext, [*given_up, *copies])
+
+
+def _resting_routing(group: GroupState) -> Routing:
+    """Return the routing of a group that does not move: as it is while apiext may have objects of it."""
+    objects = any(phase_of(one) != host_annotations.IMPORTING for one in group.mirrors.values())
+    return Routing.AS_IT_IS if objects or group.own else Routing.HOST

@@ -177,8 +177,8 @@ class Transition:
             raise TransitionAbortedError
 
     async def report(self, reason: ConditionReason, message: str, crds: Mapping[str, Json] | None = None) -> None:
-        """Set the condition on definitions of the host, by default on all that are selected or have the finalizer."""
-        await self.reporter.condition((self.group.selected | self.group.held if crds is None else crds).values(), reason, message)
+        """Set the condition on definitions of the host, by default on all that are selected, adopted or have the finalizer."""
+        await self.reporter.condition((self.group.reported if crds is None else crds).values(), reason, message)
 
     def progress(self, reason: ConditionReason, template: str) -> Progress:
         """Return a Progress that sets the condition, with a template such as "objects copied: {done} of {total}"."""

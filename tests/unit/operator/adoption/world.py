@@ -29,7 +29,7 @@ from tests.support.servers.memory_backend import MemoryBackend
 
 GROUP: Final = "example.com"
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-_LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(?P<version>\w+)/(?:namespaces/(?P<namespace>[\w-]+)/)?(?P<plural>\w+)")
+_LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(?P<version>[\w-]+)/(?:namespaces/(?P<namespace>[\w-]+)/)?(?P<plural>\w+)")
 _PAGE: Final = 3
 Answer = tuple[int, Any]
 
@@ -137,7 +137,7 @@ class World:
         """Return a transition of a new operator."""
         selector: LabelSelector = parse_label_selector(f"{host_annotations.SERVE_LABEL}={host_annotations.SERVE_VALUE}")
         self._selector = selector
-        clients = Clients(host=_api("http://host", self.ask_host), apiext=_api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
+        clients = Clients(host=api("http://host", self.ask_host), apiext=api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
         return Transition(self.state(), clients, cast("GroupReporter", self), cast("WatchedState", self), cast("Registrar", self))
 
     def state(self) -> GroupState:
@@ -182,11 +182,11 @@ class World:
         self._called()
         parts = urlsplit(path)
         listed = _LIST.fullmatch(parts.path)
-        if listed and self.routed[listed["version"]]:
+        if listed and self.routed.get(listed["version"]):
             return self._list_apiext(listed, parts.query)
         if listed:
             return self._list_host(listed, parts.query)
-        if parts.path == "/api/v1/namespaces/default/configmaps":
+        if method == "POST" and parts.path == "/api/v1/namespaces/default/configmaps":
             return self._probe(body["metadata"]["name"])
         if method == "PATCH" and parts.path.startswith(f"/apis/{GROUP}/"):
             return self._patch_instance(parts.path, body)
@@ -220,7 +220,7 @@ class World:
             self.host[f"{path}/{body['metadata']['name']}"] = body
             return 201, body
         if found is None:
-            return _status(404, "not found")
+            return not_found()
         if method == "DELETE":
             return 200, self.host.pop(path)
         if method == "PUT":
@@ -264,7 +264,7 @@ class World:
         name = parts.path.rpartition("/")[2]
         mirror = self.mirrors.get(name)
         if mirror is None:
-            return _status(404, "not found")
+            return not_found()
         if parts.path.startswith("/apiext/import/"):
             return self._import(name, body)
         if method == "PATCH":
@@ -290,6 +290,8 @@ class World:
         return 200, {"created": 0}
 
     def _list_apiext(self, of: re.Match[str], query: str) -> Answer:
+        if f"{of['plural']}.{GROUP}" not in self.mirrors:
+            return not_found()
         if self.phase(of["plural"]) == host_annotations.LEAVING:
             return _status(503, "it is going back")
         found = [one for key, one in sorted(self.objects[f"{of['plural']}.{GROUP}"].items()) if key.startswith(_scope(of))]
@@ -352,7 +354,7 @@ class _Client:
         return code, orjson.dumps(found)
 
 
-def _api(url: str, answer: Callable[[str, str, Any], Answer]) -> ApiClient:
+def api(url: str, answer: Callable[[str, str, Any], Answer]) -> ApiClient:
     api = ApiClient(Endpoint(url=url, context=None))
     api.client = _Client(answer)  # type: ignore[assignment]
     return api
@@ -385,6 +387,11 @@ def _page(items: list[Any], query: str, revision: int) -> Answer:
 
 def _key(one: dict[str, Any]) -> str:
     return f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+
+
+def not_found() -> Answer:
+    """Return the answer for a missing object."""
+    return _status(404, "not found")
 
 
 def _status(code: int, message: str) -> Answer:
