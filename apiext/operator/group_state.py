@@ -94,13 +94,13 @@ class GroupState:
     @property
     def is_routed_here(self) -> bool:
         """Whether an APIService of the group leads to the Service of this apiext."""
-        services = [found["spec"].get("service") or {} for found in self.api_services.values()]
-        return any(f"{one.get('namespace')}/{one.get('name')}" == self.service for one in services)
+        return any(service_name(found) == self.service for found in self.api_services.values())
 
     @property
     def hand_back_requested(self) -> bool:
-        """Whether a definition of the host requests the hand-over of the group."""
-        return any(host_annotations.wants_hand_over(annotations_of(crd)) for crd in self.crds.values())
+        """Whether a live definition of the host requests the hand-over of the group."""
+        live = (crd for name, crd in self.crds.items() if name not in self.terminating)
+        return any(host_annotations.wants_hand_over(annotations_of(crd)) for crd in live)
 
     @property
     def mirrors(self) -> dict[str, Json]:
@@ -116,6 +116,12 @@ class GroupState:
         """Return the phase of the mirror of a definition, None if the present definition of that name has none."""
         mirror, crd = self.mirrors.get(name), self.crds.get(name)
         return phase_of(mirror) if mirror is not None and crd is not None and is_mirror_of(mirror, crd) else None
+
+
+def service_name(api_service: Json) -> str:
+    """Return the Service to which an APIService leads, as NAMESPACE/NAME; empty if it is local."""
+    service = api_service["spec"].get("service")
+    return f"{service['namespace']}/{service['name']}" if service else ""
 
 
 def phase_of(mirror: Json) -> str:

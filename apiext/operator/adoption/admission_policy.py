@@ -41,6 +41,8 @@ _HOST_VERSIONS: Final = "apiext.dev/host-stored-versions"
 """Annotation: versions in which the host's objects may be stored, by definition; it stays true while the policy is enforced."""
 _WATCHES_RESET: Final = "apiext.dev/host-watches-ended"
 """Annotation: definitions whose watches on the host were ended after it started to proxy their group."""
+_GIVEN_BACK: Final = "apiext.dev/given-back"
+"""Annotation: definitions of which a hand-over has written all objects to the host."""
 
 
 class Policy:
@@ -72,6 +74,7 @@ class Policy:
         summaries: Mapping[str, ContentSummary] | None = None,
         host_versions: Mapping[str, Sequence[str]] | None = None,
         watches_reset: Iterable[str] | None = None,
+        given_back: Iterable[str] | None = None,
     ) -> None:
         """Write the annotations of the policy; None keeps the present value. Raises ApiError."""
         annotations = {}
@@ -80,7 +83,9 @@ class Policy:
         if host_versions is not None:
             annotations[_HOST_VERSIONS] = _text(host_versions)
         if watches_reset is not None:
-            annotations[_WATCHES_RESET] = ",".join(sorted(watches_reset))
+            annotations[_WATCHES_RESET] = _names(watches_reset)
+        if given_back is not None:
+            annotations[_GIVEN_BACK] = _names(given_back)
         await self._host.patch(f"{_POLICIES}/{self.name}", {"metadata": {"annotations": annotations}})
 
     async def remove(self) -> None:
@@ -150,6 +155,7 @@ class PolicyRecord:
         self.exists = policy is not None
         annotations = annotations_of(policy) if policy else {}
         self.watches_reset = frozenset(name for name in annotations.get(_WATCHES_RESET, "").split(",") if name)
+        self.given_back = frozenset(name for name in annotations.get(_GIVEN_BACK, "").split(",") if name)
         self.host_versions: dict[str, list[str]] = orjson.loads(annotations.get(_HOST_VERSIONS, "{}"))
         self.summaries = {name: ContentSummary(*one) for name, one in orjson.loads(annotations.get(_SUMMARIES, "{}")).items()}
         self.known = self.watches_reset | self.summaries.keys()
@@ -160,6 +166,10 @@ def probe(group: str, plurals: Iterable[str]) -> str:
     """Return the name of the probe ConfigMaps that a policy for these resources denies."""
     text = ",".join([group, *sorted(plurals)])
     return f"apiext-probe-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ",".join(sorted(names))
 
 
 def _text(value: Any) -> str:

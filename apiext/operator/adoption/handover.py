@@ -33,7 +33,7 @@ from apiext.operator.adoption.takeover import resume_serving
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiError
-from apiext.operator.group_state import Desired, Routing
+from apiext.operator.group_state import Desired, Routing, condition_of
 from apiext.operator.host_definitions import ConditionReason, missing_versions
 
 _RETRY_SECONDS: Final = 30.0
@@ -55,11 +55,13 @@ async def hand_over(transition: Transition) -> Desired:
     names = sorted(name for name in transition.group.crds if transition.group.phase(name))
     serving = transition.phases(names, host_annotations.SERVING)
     if serving:
+        await transition.policy.ensure(transition.plurals)
         obstacle = await _obstacle(transition, serving)
         if obstacle:
             await transition.report(ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {obstacle}")
+            others = {name: crd for name, crd in transition.live.items() if name not in transition.group.reported}
+            await transition.report(ConditionReason.BLOCKED, f"label it, too: apiext goes on serving its group: {obstacle}", others)
             return Desired(routing=Routing.APIEXT, after=_RETRY_SECONDS)
-        await transition.policy.ensure(transition.plurals)
         await transition.policy.wait_until_enforced(transition.plurals)
         await mirror_phase.set_phase(apiext, serving, host_annotations.FROZEN)
         await transition.read()
@@ -71,6 +73,9 @@ async def hand_over(transition: Transition) -> Desired:
             # an obstacle such as a silent conversion webhook must not block clients' writes
             await mirror_phase.set_phase(apiext, frozen, host_annotations.SERVING)
             raise ApiError(f"{error}; apiext goes on serving the group", code=error.code) from error
+        # if a definition is deleted now, apiext drops its objects with the mirror: the host has them
+        given_back = (await transition.policy.read()).given_back
+        await transition.policy.record(given_back=given_back.union(frozen))
         await mirror_phase.set_phase(apiext, frozen, host_annotations.LEAVING)
         await transition.read()
     leaving = transition.phases(names, host_annotations.LEAVING)
@@ -174,7 +179,8 @@ async def _clean_up(transition: Transition, names: list[str]) -> None:
     """Delete the policy, then the mirrors, then the finalizer. The finalizer is last: without it the operator would not continue here."""
     await transition.policy.remove()
     # before the mirrors are deleted: another client may have removed the finalizer, without which nothing would lead here again
-    moved = {name: crd for name, crd in transition.live.items() if name in names or name in transition.group.held}
+    touched = transition.group.held.keys() | names
+    moved = {name: crd for name, crd in transition.live.items() if name in touched or condition_of(crd, host_annotations.CONDITION)}
     await transition.report(ConditionReason.HANDED_OVER, HANDED_OVER, moved)
     await mirror_phase.delete_mirrors(transition.clients.apiext, names)
     await transition.read()

@@ -11,7 +11,7 @@ from apiext.operator.adoption.handover import HANDED_OVER, hand_over
 from apiext.operator.adoption.takeover import adopt
 from apiext.operator.adoption.terminating_definitions import finish_deletion, forget
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError, is_meant_for_apiext
-from apiext.operator.group_state import Desired, GroupState, Routing, condition_of, is_mirror_of, phase_of
+from apiext.operator.group_state import Desired, Routing, condition_of, is_mirror_of, phase_of
 from apiext.operator.host_definitions import ConditionReason
 
 
@@ -47,15 +47,13 @@ async def _run_live(transition: Transition) -> Desired:
         raise TransitionAbortedError
     await _drop_incomplete(transition)
     if group.hand_back_requested or not group.selected or not live:
-        if group.guarded and not group.mirrors:
-            await transition.policy.remove()
-        return Desired(routing=_resting_routing(group))
+        return await _rest(transition)
     reason = eligibility.blocking_reason(group)
     if reason:
         await transition.report(ConditionReason.BLOCKED, reason)
-        return Desired(routing=_resting_routing(group))
-    if group.guarded:
-        await forget(transition, transition.phases(live, None, host_annotations.IMPORTING))
+        return await _rest(transition)
+    if group.guarded and (new := transition.phases(live, None, host_annotations.IMPORTING)):
+        await forget(transition, new)
     return await adopt(transition)
 
 
@@ -70,7 +68,11 @@ async def _drop_incomplete(transition: Transition) -> None:
     await mirror_phase.delete_mirrors(transition.clients.apiext, [*given_up, *copies])
 
 
-def _resting_routing(group: GroupState) -> Routing:
-    """Return the routing of a group that does not move: as it is while apiext may have objects of it."""
-    objects = any(phase_of(one) != host_annotations.IMPORTING for one in group.mirrors.values())
-    return Routing.AS_IT_IS if objects or group.own else Routing.HOST
+async def _rest(transition: Transition) -> Desired:
+    """Keep a group that does not move as it is, while apiext may have objects of it; else let clients write to the host."""
+    group = transition.group
+    if any(phase_of(one) != host_annotations.IMPORTING for one in group.mirrors.values()):
+        return Desired(routing=Routing.AS_IT_IS)
+    if group.guarded:
+        await transition.policy.remove()
+    return Desired(routing=Routing.AS_IT_IS if group.own else Routing.HOST)

@@ -196,7 +196,7 @@ async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
 
 async def resume_serving(transition: Transition, leaving: list[str]) -> None:
     """Let the host proxy and apiext serve. A later step ends watches that clients opened at the host meanwhile. Raises ApiError."""
-    await transition.policy.record(watches_reset=())
+    await transition.policy.record(watches_reset=(), given_back=())
     await transition.route(Routing.APIEXT)
     await mirror_phase.set_phase(transition.clients.apiext, leaving, host_annotations.SERVING)
     await transition.wait_until_routed(Routing.APIEXT, leaving)

@@ -27,7 +27,7 @@ from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import Difference
 from apiext.operator.adoption.transition import Transition, served_resources
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError, Json
-from apiext.operator.group_state import Desired, Routing
+from apiext.operator.group_state import Desired, Routing, served_versions, service_name
 from apiext.operator.host_definitions import ConditionReason
 
 _LOG: Final = get_logger(__name__)
@@ -44,6 +44,8 @@ async def finish_deletion(transition: Transition) -> Desired | None:
     names = sorted(transition.group.terminating)
     record = await transition.policy.read()
     frozen = transition.phases(names, host_annotations.FROZEN, *((host_annotations.LEAVING,) if record.exists else ()))
+    if record.given_back.intersection(frozen):
+        await transition.policy.record(given_back=record.given_back.difference(frozen))
     # controllers that remove finalizers must be able to write
     await mirror_phase.set_phase(transition.clients.apiext, frozen, host_annotations.SERVING)
     await transition.read()
@@ -73,23 +75,34 @@ async def finish_deletion(transition: Transition) -> Desired | None:
 async def forget(transition: Transition, names: Iterable[str]) -> None:
     """Remove definitions from the record of the policy: a later definition of the same name is another one. Raises ApiError."""
     record, gone = await transition.policy.read(), frozenset(names)
-    if not gone & (record.known | record.host_versions.keys()):
+    if not gone & (record.known | record.host_versions.keys() | record.given_back):
         return
     await transition.policy.record(
         summaries={name: one for name, one in record.summaries.items() if name not in gone},
         host_versions={name: one for name, one in record.host_versions.items() if name not in gone},
         watches_reset=record.watches_reset - gone,
+        given_back=record.given_back - gone,
     )
 
 
 async def _never_served(transition: Transition, names: list[str], record: PolicyRecord) -> list[str]:
     """Return the definitions whose objects clients have never written through apiext, or write through the host again."""
     found = transition.phases(names, host_annotations.IMPORTING, host_annotations.LEAVING)
-    found += [name for name in transition.phases(names, None) if name not in record.known]
+    for name in transition.phases(names, None):
+        if name in record.given_back or (name not in record.known and not _is_hidden(transition, name)):
+            found.append(name)
     for name in transition.phases(names, host_annotations.SERVING):
         if name not in record.watches_reset and not await _is_proxied(transition, name):
             found.append(name)
     return sorted(found)
+
+
+def _is_hidden(transition: Transition, name: str) -> bool:
+    """Return whether the host sends requests of all versions of a definition to this apiext, so that clients do not see its objects."""
+    group = transition.group
+    services = {found["spec"]["version"]: service_name(found) for found in group.api_services.values()}
+    versions = served_versions([group.crds[name]])
+    return bool(versions) and all(services.get(version) == group.service for version in versions)
 
 
 async def _is_proxied(transition: Transition, name: str) -> bool:
@@ -141,6 +154,8 @@ async def _remove_finalizers_of_copies(transition: Transition, one: AdoptedResou
         return code == HTTPStatus.OK or await host.find(f"{CRDS}/{one.definition}") is None
 
     await until(is_served, lambda: f"the host does not serve {one.path}, by which the operator removes finalizers of old copies,")
+    if await host.find(f"{CRDS}/{one.definition}") is None:
+        return
     async with aclosing(transition.on_host(one)) as found:
         async for present in found:
             if present.content["metadata"].get("finalizers"):

@@ -288,7 +288,7 @@ class LivingWorld(World):
             for key, found in self.on_host(plural).items():
                 if not found["metadata"].get("finalizers"):
                     self.put(f"/registry/{GROUP}/{plural}/{key}", None)
-            if not self.on_host(plural):
+            if CLEANUP_FINALIZER in metadata["finalizers"] and not self.on_host(plural):
                 metadata["finalizers"] = [one for one in metadata["finalizers"] if one != CLEANUP_FINALIZER]
                 metadata["resourceVersion"] = self._next()
             if not metadata["finalizers"]:
