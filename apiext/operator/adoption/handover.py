@@ -52,15 +52,16 @@ async def hand_over(transition: Transition) -> Desired:
         ApiError: a step failed.
     """
     apiext = transition.clients.apiext
-    names = sorted(name for name in transition.group.crds if transition.group.phase(name))
+    names = sorted(name for name in transition.live if transition.group.phase(name))
     serving = transition.phases(names, host_annotations.SERVING)
     if serving:
         await transition.policy.ensure(transition.plurals)
         obstacle = await _obstacle(transition, serving)
         if obstacle:
-            await transition.report(ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {obstacle}")
-            others = {name: crd for name, crd in transition.live.items() if name not in transition.group.reported}
-            await transition.report(ConditionReason.BLOCKED, f"label it, too: apiext goes on serving its group: {obstacle}", others)
+            adopted = {name: crd for name, crd in transition.live.items() if name in transition.group.adopted}
+            await transition.report(ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {obstacle}", adopted)
+            others = {name: crd for name, crd in transition.live.items() if name not in adopted}
+            await transition.report(ConditionReason.BLOCKED, f"apiext goes on serving the group, without it: {obstacle}", others)
             return Desired(routing=Routing.APIEXT, after=_RETRY_SECONDS)
         await transition.policy.wait_until_enforced(transition.plurals)
         await mirror_phase.set_phase(apiext, serving, host_annotations.FROZEN)

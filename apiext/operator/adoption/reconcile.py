@@ -8,8 +8,8 @@ from apiext.base.meta import host_annotations
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption import transition as eligibility
 from apiext.operator.adoption.handover import HANDED_OVER, hand_over
-from apiext.operator.adoption.takeover import adopt
-from apiext.operator.adoption.terminating_definitions import finish_deletion, forget
+from apiext.operator.adoption.takeover import adopt, undo_hand_over
+from apiext.operator.adoption.terminating_definitions import RETRY_SECONDS, finish_deletion, forget
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError, is_meant_for_apiext
 from apiext.operator.group_state import Desired, Routing, condition_of, is_mirror_of, phase_of
 from apiext.operator.host_definitions import ConditionReason
@@ -40,7 +40,8 @@ async def _run_live(transition: Transition) -> Desired:
     unwanted = group.hand_back_requested or any(name not in group.selected for name in live)
     served = transition.phases(live, host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING)
     if unwanted and (group.held or served):
-        return await hand_over(transition)
+        ending = sorted(group.adopted.keys() - live.keys())
+        return await _postpone(transition, ending) if ending else await hand_over(transition)
     if transition.phases(live, host_annotations.LEAVING) and not (await transition.policy.read()).exists:
         # clients already write to the host: finish the hand-over, and start a new take-over
         await hand_over(transition)
@@ -55,6 +56,17 @@ async def _run_live(transition: Transition) -> Desired:
     if group.guarded and (new := transition.phases(live, None, host_annotations.IMPORTING)):
         await forget(transition, new)
     return await adopt(transition)
+
+
+async def _postpone(transition: Transition, ending: list[str]) -> Desired:
+    """Let apiext serve the group until it has deleted definitions whose finalizers are in use: the host may have ended their deletion."""
+    names = sorted(transition.group.adopted.keys() & transition.live.keys())
+    await undo_hand_over(transition, names)
+    adopted = {name: transition.live[name] for name in names}
+    await transition.report(
+        ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group until it has deleted the objects of {', '.join(ending)}", adopted
+    )
+    return Desired(routing=Routing.APIEXT, after=RETRY_SECONDS)
 
 
 async def _drop_incomplete(transition: Transition) -> None:

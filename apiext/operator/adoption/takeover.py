@@ -148,7 +148,7 @@ async def adopt(transition: Transition) -> Desired:
         await transition.report(ConditionReason.ADOPTING, "waiting for apiext to have the definitions")
         problem = f"apiext does not follow {', '.join(missing)}: is it started with --crd-selector, for this host?"
         await until(lambda: _are_mirrored(transition, names), lambda: problem)
-    await _undo_hand_over(transition, names)
+    await undo_hand_over(transition, names)
     importing = transition.phases(names, host_annotations.IMPORTING)
     if importing:
         await transition.run_while_wanted(names, _import(transition, importing))
@@ -185,8 +185,8 @@ async def _are_mirrored(transition: Transition, names: list[str]) -> bool:
     return all(mirror_phase.is_mirrored(transition.group, name) for name in names)
 
 
-async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
-    """Let apiext serve again after a cancelled hand-over; the policy has denied all writes at the host."""
+async def undo_hand_over(transition: Transition, names: list[str]) -> None:
+    """Let apiext serve again after a cancelled hand-over; the policy has denied all writes at the host. Raises ApiError."""
     leaving = transition.phases(names, host_annotations.FROZEN, host_annotations.LEAVING)
     if leaving:
         await transition.policy.ensure(transition.plurals)

@@ -31,7 +31,7 @@ from apiext.operator.group_state import Desired, Routing, served_versions, servi
 from apiext.operator.host_definitions import ConditionReason
 
 _LOG: Final = get_logger(__name__)
-_RETRY_SECONDS: Final = 2.0
+RETRY_SECONDS: Final = 2.0
 """Pause before the deletion of a mirror is checked again."""
 
 
@@ -53,7 +53,8 @@ async def finish_deletion(transition: Transition) -> Desired | None:
     if unserved:
         await _let_host_delete(transition, unserved)
     waiting = [name for name in names if transition.group.phase(name)]
-    done = {name: crd for name, crd in transition.group.terminating.items() if name not in waiting}
+    # not those whose deletion has begun since
+    done = {name: crd for name, crd in transition.group.terminating.items() if name in names and name not in waiting}
     copied = {name: crd for name, crd in done.items() if name not in unserved}
     if copied:
         await _clear(transition, copied, record)
@@ -69,7 +70,7 @@ async def finish_deletion(transition: Transition) -> Desired | None:
         await transition.policy.record(watches_reset=record.watches_reset | unrecorded)
     crds = {name: transition.group.crds[name] for name in waiting if name in transition.group.crds}
     await transition.report(ConditionReason.SERVING, "apiext deletes the objects", crds)
-    return Desired(routing=Routing.APIEXT, after=_RETRY_SECONDS) if not transition.live else None
+    return Desired(routing=Routing.APIEXT, after=RETRY_SECONDS) if not transition.live else None
 
 
 async def forget(transition: Transition, names: Iterable[str]) -> None:
