@@ -12,7 +12,6 @@ from apiext.base.meta.selectors import LabelSelector
 from apiext.operator.api_clients import Json
 from apiext.operator.ownership import is_of_another, service_of
 
-
 _PHASES_WITH_OBJECTS: Final = frozenset({host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING})
 
 

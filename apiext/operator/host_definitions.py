@@ -115,7 +115,6 @@ def add_finalizer(service: str) -> Change:
 
     The change raises ApiError if another apiext owns the definition.
     """
-
     restore = restore_finalizer(service)
 
     def change(crd: Json) -> Json | None:

@@ -26,9 +26,7 @@ STEPS: Final = 10
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
     """Provide a cluster; each test starts its operators."""
-    with AggregatedCluster(
-        tmp_path_factory.mktemp("replaced"), selector=SELECTOR, operator=False, operate_args=QUICK_ELECTION
-    ) as started:
+    with AggregatedCluster(tmp_path_factory.mktemp("replaced"), selector=SELECTOR, operator=False, operate_args=QUICK_ELECTION) as started:
         yield started
 
 

@@ -1,7 +1,7 @@
 """Restores the finalizer and the annotation of definitions whose objects apiext has.
 
-`kubectl replace` removes both, with the label, in one write. Without the finalizer the host would end a deletion before apiext's objects are
-deleted. A terminating definition accepts no finalizer: terminating_definitions.py does not depend on it.
+`kubectl replace` removes both, with the label, in one write. Without the finalizer the host would end a deletion before apiext has deleted
+the objects. A terminating definition accepts no finalizer: terminating_definitions.py does not depend on it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,9 @@ async def _postpone(transition: Transition, ending: list[str]) -> Desired:
     await undo_hand_over(transition, names)
     adopted = {name: transition.live[name] for name in names}
     await transition.report(
-        ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group until it has deleted the objects of {', '.join(ending)}", adopted
+        ConditionReason.HAND_OVER_BLOCKED,
+        f"apiext goes on serving the group until it has deleted the objects of {', '.join(ending)}",
+        adopted,
     )
     return Desired(routing=Routing.APIEXT, after=RETRY_SECONDS)
 

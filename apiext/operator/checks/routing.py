@@ -31,7 +31,7 @@ _AUTHENTICATION_REMEDY: Final = (
 
 
 _FRONT_PROXY_REMEDY: Final = (
-    "the common name of kube-apiserver's --proxy-client-cert-file must be one of --requestheader-allowed-names: of the host, whose ConfigMap "
+    "the common name of kube-apiserver's --proxy-client-cert-file must be in --requestheader-allowed-names: of the host, whose ConfigMap "
     f"{NAMESPACE}/{NAME} apiext reads, or of apiext beside its own --requestheader-client-ca-file"
 )
 
@@ -141,7 +141,8 @@ async def _taken_for(snapshot: Snapshot, group: str) -> CheckVerdict:
     if direct.code == 403 and direct.text == proxied.text:
         return unknown(f"the user of --kubeconfig may not list objects, so this is not seen: {proxied.text}")
     return broken(
-        f"apiext takes what the host proxies for requests of {user[1] if user else 'another user'}: it answers {proxied}", _FRONT_PROXY_REMEDY
+        f"apiext takes what the host proxies for requests of {user[1] if user else 'another user'}: it answers {proxied}",
+        _FRONT_PROXY_REMEDY,
     )
 
 

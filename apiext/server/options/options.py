@@ -151,9 +151,7 @@ class AuthenticationOptions:
         """Log flags that have no effect."""
         if self.ignored_flags:
             instead = "those of the ConfigMap extension-apiserver-authentication count" if self.looks_up else "no front proxy is accepted"
-            _LOG.warning(
-                "flags are ignored without --requestheader-client-ca-file", flags=",".join(self.ignored_flags), instead=instead
-            )
+            _LOG.warning("flags are ignored without --requestheader-client-ca-file", flags=",".join(self.ignored_flags), instead=instead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

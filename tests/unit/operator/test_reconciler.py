@@ -252,7 +252,8 @@ async def test_cleans_up_after_the_last_definition(bench: Bench) -> None:
 async def test_follows_stored_versions(bench: Bench) -> None:
     """Let the mirror follow the host's stored versions, also where the host serves the group."""
     bench.has(
-        held("v2", "v1") | {"status": {"storedVersions": ["v2"]}}, definitions=(mirror("v2", "v1", status={"storedVersions": ["v1", "v2"]}),)
+        held("v2", "v1") | {"status": {"storedVersions": ["v2"]}},
+        definitions=(mirror("v2", "v1", status={"storedVersions": ["v1", "v2"]}),),
     )
     bench.apiext.objects[f"/stored/versions/widgets.{GROUP}"] = {"versions": [], "unknown": 1, "resourceVersion": "1"}
     assert await bench.reconcile() == 5.0

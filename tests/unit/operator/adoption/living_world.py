@@ -41,7 +41,9 @@ class LivingWorld(World):
             self.crd(plural)["metadata"]["labels"] = {}
         self.mirrors.clear()
         self.host_etcd = self.host_etcd if etcd else None
-        self.clients = Clients(host=api("http://host", self.ask_host), apiext=api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
+        self.clients = Clients(
+            host=api("http://host", self.ask_host), apiext=api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd
+        )
         self.live()
 
     @property

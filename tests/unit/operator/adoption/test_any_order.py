@@ -1,13 +1,12 @@
 """Takeovers, handovers, replacements and deletions in any order, compared with what manifests/README.md promises."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apiext.base.meta import host_annotations
@@ -29,7 +28,11 @@ STEP = st.tuples(st.lists(ACTION, max_size=3), st.none() | st.tuples(MEANWHILE, 
 """Actions; then the operator acts or not, with actions of others at its calls, until it ends at a call, if that is not 0."""
 Step = tuple[Sequence[Action], tuple[Mapping[int, Sequence[Action]], int] | None]
 BOTH: Final = [("label", plural, True) for plural in PLURALS]
-QUIET: Final = ({}, 0)
+GONE: Final = ("delete", "widgets", True)
+GIVEN_BACK: Final = ("hand_over", "widgets", True)
+ENDING: Final = [("write", "widgets", True), GONE]
+STRIPPED: Final = [("strip", "widgets", True)]
+ALONE: Final[tuple[dict[int, Sequence[Action]], int]] = ({}, 0)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -55,7 +58,16 @@ async def living_world(*, etcd: bool) -> AsyncIterator[LivingWorld]:
         yield world
 
 
-@example(etcd=False, steps=[([*BOTH, ("write", "widgets", True)], QUIET), ([("replace", "widgets", False)], QUIET)])
+@example(etcd=False, steps=[([*BOTH, ("write", "widgets", True)], ALONE), ([("replace", "widgets", False)], ALONE)])
+@example(etcd=True, steps=[([*BOTH, *ENDING], ALONE), ([("replace", "gadgets", False)], None)]).via("deletion before a hand-over")
+@example(etcd=True, steps=[([*BOTH, ("write", "widgets", True)], ALONE), ([GIVEN_BACK], ({15: [GONE]}, 21))]).via(
+    "deletion during a hand-over"
+)
+@example(etcd=True, steps=[([*ENDING, *BOTH], ALONE), ([], ({14: [("delete", "gadgets", True)]}, 0))]).via("deletion by the host")
+@example(etcd=False, steps=[(BOTH, ({13: [GONE]}, 38)), ([("create", "widgets", False), ("replace", "gadgets", True)], None)]).via("freeze")
+@example(etcd=True, steps=[([*BOTH, ("write", "widgets", True)], ALONE), ([*STRIPPED, ("unguard", "widgets", True), GONE], None)]).via(
+    "policy"
+)
 @settings(max_examples=150)
 @given(etcd=st.booleans(), steps=st.lists(STEP, max_size=10))
 async def test_keeps_its_promises_in_any_order(etcd: bool, steps: list[Step]) -> None:  # noqa: FBT001

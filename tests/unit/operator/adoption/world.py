@@ -355,9 +355,10 @@ class _Client:
 
 
 def api(url: str, answer: Callable[[str, str, Any], Answer]) -> ApiClient:
-    api = ApiClient(Endpoint(url=url, context=None))
-    api.client = _Client(answer)  # type: ignore[assignment]
-    return api
+    """Return a client of a server that answers by a function."""
+    found = ApiClient(Endpoint(url=url, context=None))
+    found.client = _Client(answer)  # type: ignore[assignment]
+    return found
 
 
 def thing(key: str, spec: Any) -> dict[str, Any]:
