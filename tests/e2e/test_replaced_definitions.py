@@ -187,6 +187,24 @@ def test_hands_over_a_replaced_definition(cluster: AggregatedCluster) -> None:
         assert shown(group) == objects.present
 
 
+def test_deletes_one_of_several_definitions_without_etcd(cluster: AggregatedCluster) -> None:
+    """Delete a definition with old copies that have finalizers, while apiext goes on serving another one of the group."""
+    group = Group(cluster, "several.example.com", "widgets", "gadgets")
+    objects = filled(group)
+    with cluster.another_operator("several"), objects.watched():
+        for plural in group.plurals:
+            group.label(plural)
+        group.until("Serving")
+        cluster.host.must("DELETE", f"{CRDS}/widgets.{group.name}")
+        until(lambda: shown(group) == objects.kept)
+        for name in sorted(objects.kept):
+            objects.strip(name)
+        until(lambda: not has_definition(group), "the end of the definition")
+        until(lambda: cluster.keys(cluster.plane.etcd_url, f"/{group.name}/widgets/") == [])
+        assert group.condition("gadgets")[:2] == ("True", "Serving")
+        assert cluster.proxied(f"v1.{group.name}")
+
+
 @pytest.mark.parametrize("etcd", [False, True])
 def test_comes_to_the_promised_state_in_any_order(cluster: AggregatedCluster, etcd: bool) -> None:  # noqa: FBT001
     """Serve, hand over and delete as requested, whatever clients do to the definition meanwhile, with operators that are killed."""
