@@ -30,7 +30,7 @@ from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage
 from apiext.operator.adoption.store_diff import ContentSummary, Difference, ObjectStream, differences, summarize
 from apiext.operator.adoption.takeover import resume_serving
-from apiext.operator.adoption.transition import Transition
+from apiext.operator.adoption.transition import Transition, TransitionAbortedError
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing, condition_of
@@ -50,6 +50,7 @@ async def hand_over(transition: Transition) -> Desired:
 
     Raises:
         ApiError: a step failed.
+        TransitionAbortedError: a definition was deleted meanwhile.
     """
     apiext = transition.clients.apiext
     names = sorted(name for name in transition.live if transition.group.phase(name))
@@ -58,10 +59,7 @@ async def hand_over(transition: Transition) -> Desired:
         await transition.policy.ensure(transition.plurals)
         obstacle = await _obstacle(transition, serving)
         if obstacle:
-            adopted = {name: crd for name, crd in transition.live.items() if name in transition.group.adopted}
-            await transition.report(ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {obstacle}", adopted)
-            others = {name: crd for name, crd in transition.live.items() if name not in adopted}
-            await transition.report(ConditionReason.BLOCKED, f"apiext goes on serving the group, without it: {obstacle}", others)
+            await report_blocked(transition, obstacle)
             return Desired(routing=Routing.APIEXT, after=_RETRY_SECONDS)
         await transition.policy.wait_until_enforced(transition.plurals)
         await mirror_phase.set_phase(apiext, serving, host_annotations.FROZEN)
@@ -74,6 +72,10 @@ async def hand_over(transition: Transition) -> Desired:
             # an obstacle such as a silent conversion webhook must not block clients' writes
             await mirror_phase.set_phase(apiext, frozen, host_annotations.SERVING)
             raise ApiError(f"{error}; apiext goes on serving the group", code=error.code) from error
+        await transition.read()
+        if transition.group.terminating.keys() & set(frozen):
+            # the host may have ended the deletion before it had the objects
+            raise TransitionAbortedError
         # if a definition is deleted now, apiext drops its objects with the mirror: the host has them
         given_back = (await transition.policy.read()).given_back
         await transition.policy.record(given_back=given_back.union(frozen))
@@ -85,6 +87,14 @@ async def hand_over(transition: Transition) -> Desired:
     await transition.route(Routing.HOST)
     await _clean_up(transition, names)
     return Desired(routing=Routing.HOST)
+
+
+async def report_blocked(transition: Transition, why: str) -> None:
+    """Report on all live definitions that apiext goes on serving the group, also on those that it does not have."""
+    adopted = {name: crd for name, crd in transition.live.items() if name in transition.group.adopted}
+    await transition.report(ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {why}", adopted)
+    others = {name: crd for name, crd in transition.live.items() if name not in adopted}
+    await transition.report(ConditionReason.BLOCKED, f"apiext goes on serving the group, without it: {why}", others)
 
 
 async def _obstacle(transition: Transition, serving: list[str]) -> str:

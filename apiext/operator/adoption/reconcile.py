@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from apiext.base.meta import host_annotations
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption import transition as eligibility
-from apiext.operator.adoption.handover import HANDED_OVER, hand_over
+from apiext.operator.adoption.handover import HANDED_OVER, hand_over, report_blocked
 from apiext.operator.adoption.takeover import adopt, undo_hand_over
 from apiext.operator.adoption.terminating_definitions import RETRY_SECONDS, finish_deletion, forget
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError, is_meant_for_apiext
+from apiext.operator.api_clients import Json
 from apiext.operator.group_state import Desired, Routing, condition_of, is_mirror_of, phase_of
 from apiext.operator.host_definitions import ConditionReason
 
@@ -60,14 +62,8 @@ async def _run_live(transition: Transition) -> Desired:
 
 async def _postpone(transition: Transition, ending: list[str]) -> Desired:
     """Let apiext serve the group until it has deleted definitions whose finalizers are in use: the host may have ended their deletion."""
-    names = sorted(transition.group.adopted.keys() & transition.live.keys())
-    await undo_hand_over(transition, names)
-    adopted = {name: transition.live[name] for name in names}
-    await transition.report(
-        ConditionReason.HAND_OVER_BLOCKED,
-        f"apiext goes on serving the group until it has deleted the objects of {', '.join(ending)}",
-        adopted,
-    )
+    await undo_hand_over(transition, sorted(transition.live))
+    await report_blocked(transition, f"it has to delete the objects of {', '.join(ending)} first")
     return Desired(routing=Routing.APIEXT, after=RETRY_SECONDS)
 
 
@@ -75,11 +71,16 @@ async def _drop_incomplete(transition: Transition) -> None:
     """Delete incomplete copies: the label was removed during the copy, or the definition was replaced by another one of its name."""
     group, live = transition.group, transition.live
     given_up = [name for name in transition.phases(live, host_annotations.IMPORTING) if not is_meant_for_apiext(group, name)]
-    reported = {name: live[name] for name in given_up if condition_of(live[name], host_annotations.CONDITION)}
-    await transition.report(ConditionReason.HANDED_OVER, HANDED_OVER, reported)
+    await transition.report(ConditionReason.HANDED_OVER, HANDED_OVER, _given_up(transition, given_up))
     stale = [name for name, one in group.mirrors.items() if name in live and not is_mirror_of(one, live[name])]
     copies = [name for name in stale if phase_of(group.mirrors[name]) == host_annotations.IMPORTING]
     await mirror_phase.delete_mirrors(transition.clients.apiext, [*given_up, *copies])
+
+
+def _given_up(transition: Transition, names: Iterable[str]) -> dict[str, Json]:
+    """Return the definitions that have a condition, but are not meant for apiext."""
+    found = {name: transition.live[name] for name in names if not is_meant_for_apiext(transition.group, name)}
+    return {name: crd for name, crd in found.items() if condition_of(crd, host_annotations.CONDITION)}
 
 
 async def _rest(transition: Transition) -> Desired:
@@ -88,5 +89,6 @@ async def _rest(transition: Transition) -> Desired:
     if any(phase_of(one) != host_annotations.IMPORTING for one in group.mirrors.values()):
         return Desired(routing=Routing.AS_IT_IS)
     if group.guarded:
+        await transition.report(ConditionReason.HANDED_OVER, HANDED_OVER, _given_up(transition, transition.live))
         await transition.policy.remove()
     return Desired(routing=Routing.AS_IT_IS if group.own else Routing.HOST)

@@ -31,7 +31,9 @@ Action = tuple[str, str, bool]
 class LivingWorld(World):
     """A group with up to two definitions, its APIServices, and clients; `held` has what clients were told is stored."""
 
-    def __init__(self, *, etcd: bool) -> None:
+    def __init__(self, *, etcd: bool, pace: int) -> None:
+        self.pace = pace
+        """Calls of the operator between two turns of controllers and apiext."""
         self.held: dict[tuple[str, str], dict[str, Any]] = {}
         """The finalizers and the value of each acknowledged object, by plural and key; whether its definition was deleted."""
         self._terminated: set[str] = set()
@@ -75,7 +77,8 @@ class LivingWorld(World):
         """Let the operator see the present state and reconcile, with actions of others at its calls by number; end it at a call."""
 
         def act() -> None:
-            self.live()
+            if self.calls % self.pace == 0:
+                self.live()
             for action in meanwhile.get(self.calls, ()):
                 self.act(*action)
             self.check()
@@ -96,6 +99,7 @@ class LivingWorld(World):
     async def settle(self) -> None:
         """Let a new operator act until nothing changes."""
         await self.start()
+        self.pace = 1
         before: object = None
         for _ in range(12):
             now = copy.deepcopy((self.host, self.mirrors, self.objects, self.backend.state))
@@ -146,7 +150,7 @@ class LivingWorld(World):
 
     def _unguard(self, _plural: str, _flag: bool) -> None:  # noqa: FBT001
         """Delete the policy while apiext serves."""
-        if all(self.routed.values()):
+        if all(self.routed.values()) and {phase_of(one) for one in self.mirrors.values()} == {host_annotations.SERVING}:
             for path in [path for path in self.host if "validatingadmissionpolic" in path]:
                 del self.host[path]
 

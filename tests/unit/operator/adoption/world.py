@@ -195,6 +195,8 @@ class World:
     def _list_host(self, of: re.Match[str], query: str) -> Answer:
         """Answer as the host does with conversion strategy None."""
         version, plural = of["version"], of["plural"]
+        if not self.has_crd(plural):
+            return not_found()
         prefix = f"/registry/{GROUP}/{plural}/{_scope(of)}"
         found = [orjson.loads(pair.value) for key, pair in sorted(self.backend.state.items()) if key.startswith(prefix)]
         known = {f"{GROUP}/{one['name']}" for one in self.crd(plural)["spec"]["versions"]}
