@@ -66,6 +66,11 @@ PHASES: Final = (IMPORTING, SERVING, FROZEN, LEAVING)
 IMPORT_PATH: Final = "/apiext/import/"
 """Path prefix of imports of a mirror's objects from the host; the mirror's name follows."""
 
+HOLD_PATH: Final = "/apiext/hold-writes"
+"""Path of the webhook by which the host holds writes to its own copies of a group; anybody may ask it."""
+HOLD_MESSAGE: Final = "the group is moving between this server and apiext: try again"
+"""What it answers."""
+
 REVISION_BASE: Final = 10**15
 """Lower bound of the revisions of mirrors' instances.
 

@@ -131,7 +131,7 @@ class Transition:
         self.reporter = reporter
         self._watched = watched
         self._registrar = registrar
-        self.policy = Policy(clients.host, group.name, group.service)
+        self.policy = Policy(clients.host, group.name, group.service, registrar.target)
 
     @property
     def live(self) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from apiext.operator.group_state import condition_of, phase_of
 from apiext.operator.reconciler import Reconciler
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.watched_state import WatchedState
-from tests.unit.operator.adoption.world import GROUP, POLICIES, Answer, Stopped, World, api, not_found
+from tests.unit.operator.adoption.world import GROUP, POLICIES, WEBHOOKS, Answer, Stopped, World, api, not_found
 from tests.unit.operator.parts import SELECTOR, TARGET, api_service
 
 PLURALS: Final = ("widgets", "gadgets")
@@ -303,7 +303,7 @@ class LivingWorld(World):
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _stored(self, method: str, path: str, body: Any) -> Answer:
-        if method == "GET" and path in {CRDS, API_SERVICES, POLICIES}:
+        if method == "GET" and path in {CRDS, API_SERVICES, POLICIES, WEBHOOKS}:
             return 200, {"metadata": {"resourceVersion": "1"}, "items": self.under(path)}
         if method == "POST":
             if path == _EVENTS:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from apiext.base.meta import host_annotations
-from apiext.base.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import HOLD_MESSAGE, REVISION_BASE
 from apiext.base.meta.patch import merge_patch
 from apiext.base.meta.selector_parser import parse_label_selector
 from apiext.base.meta.selectors import LabelSelector
@@ -18,9 +18,11 @@ from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator import host_definitions
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import CRDS, ApiClient, Clients
+from apiext.operator.apiservice_owner import ServiceTarget
 from apiext.operator.apiservices.registrar import Registrar
 from apiext.operator.group_state import GroupState, Routing
 from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.names import NamespacedName
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
 from apiext.storage.etcd.config import EtcdConfig
@@ -28,6 +30,7 @@ from tests.support.builders.crds import widget_crd
 from tests.support.servers.memory_backend import MemoryBackend
 
 GROUP: Final = "example.com"
+WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 _LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(?P<version>[\w-]+)/(?:namespaces/(?P<namespace>[\w-]+)/)?(?P<plural>\w+)")
 _PAGE: Final = 3
@@ -118,13 +121,20 @@ class World:
         """Whether the host denies writes."""
         return any(path.startswith(POLICIES) for path in self.host) and any("bindings/" in path for path in self.host)
 
+    @property
+    def holds_writes(self) -> bool:
+        """Whether the host asks apiext before writes, which holds them."""
+        return any(path.startswith(WEBHOOKS) for path in self.host)
+
     def write(self, key: str, spec: Any, plural: str = "widgets") -> bool:
         """Write through the host as a client; return whether the write is acknowledged."""
         name = f"{plural}.{GROUP}"
         if not self.routed["v1"]:
-            if not self.denies_writes:
+            if refused := self.denies_writes or self.holds_writes:
+                assert self.holds_writes, "clients do not try again"
+            else:
                 self.write_at_host(key, spec, plural)
-            return not self.denies_writes
+            return not refused
         if self.phase(plural) != host_annotations.SERVING:
             return False
         if spec is None:
@@ -147,6 +157,10 @@ class World:
         guarded = any(path.startswith(POLICIES) for path in self.host)
         mirrors = copy.deepcopy(self.mirrors)
         return GroupState(name=GROUP, selector=self._selector, crds=crds, definitions=mirrors, api_services={}, guarded=guarded)
+
+    def target(self) -> ServiceTarget:
+        """Replace Registrar."""
+        return ServiceTarget(service=NamespacedName("apiext-system", "apiext"), port=443, ca_bundle="")
 
     # --- WatchedState, Registrar and GroupReporter --------------------------------------------------------------------
 
@@ -206,6 +220,8 @@ class World:
         return _page([one | {"apiVersion": f"{GROUP}/{version}"} for one in found], query, self._revision)
 
     def _probe(self, name: str) -> Answer:
+        if name.startswith("apiext-hold-") and self.holds_writes:
+            return _status(429, HOLD_MESSAGE)
         for path, policy in self.host.items():
             if (
                 path.startswith(POLICIES)
