@@ -3,7 +3,8 @@
 import copy
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +15,7 @@ from apiext.base.meta.host_annotations import HOLD_MESSAGE, REVISION_BASE
 from apiext.base.meta.patch import merge_patch
 from apiext.base.meta.selector_parser import parse_label_selector
 from apiext.base.meta.selectors import LabelSelector
+from apiext.base.webhook.client import WebhookError
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator import host_definitions
 from apiext.operator.adoption.transition import Transition
@@ -61,6 +63,8 @@ class World:
         self.inconvertible: set[str] = set()
         """The versions that apiext cannot convert its objects to."""
         self.watches_reset: list[str] = []
+        self.tells_changes = True
+        """Whether the host can be watched."""
         self.calls = 0
         self.stop_at = 0
         self.meanwhile: Callable[[], None] = lambda: None
@@ -147,7 +151,11 @@ class World:
         """Return a transition of a new operator."""
         selector: LabelSelector = parse_label_selector(f"{host_annotations.SERVE_LABEL}={host_annotations.SERVE_VALUE}")
         self._selector = selector
-        clients = Clients(host=api("http://host", self.ask_host), apiext=api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
+        clients = Clients(
+            host=api("http://host", self.ask_host, self.watch_host if self.tells_changes else None),
+            apiext=api("http://apiext", self.ask_apiext),
+            host_etcd=self.host_etcd,
+        )
         return Transition(self.state(), clients, cast("GroupReporter", self), cast("WatchedState", self), cast("Registrar", self))
 
     def state(self) -> GroupState:
@@ -205,6 +213,21 @@ class World:
         if method == "PATCH" and parts.path.startswith(f"/apis/{GROUP}/"):
             return self._patch_instance(parts.path, body)
         return self._stored(method, parts.path, body)
+
+    def watch_host(self, path: str) -> list[Any]:
+        """Return the events of a watch: of all objects, since copying one again changes nothing, and of those that only apiext has."""
+        self._called()
+        of = _LIST.fullmatch(path)
+        assert of
+        assert not self.routed[of["version"]]
+        prefix, copies = f"/registry/{GROUP}/{of['plural']}/", self.objects[f"{of['plural']}.{GROUP}"]
+        present = {key.removeprefix(prefix): orjson.loads(pair.value) for key, pair in self.backend.state.items() if key.startswith(prefix)}
+        events = [("MODIFIED", one) for one in present.values()] + [("DELETED", one) for key, one in copies.items() if key not in present]
+        change = {"apiVersion": f"{GROUP}/{of['version']}"}
+        shown = [
+            {"type": kind, "object": {**one, **change, "metadata": {**one["metadata"], "resourceVersion": "1"}}} for kind, one in events
+        ]
+        return [*shown, {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(self._revision)}}}]
 
     def _list_host(self, of: re.Match[str], query: str) -> Answer:
         """Answer as the host does with conversion strategy None."""
@@ -364,18 +387,31 @@ class World:
 
 
 class _Client:
-    def __init__(self, answer: Callable[[str, str, Any], Answer]) -> None:
+    def __init__(self, answer: Callable[[str, str, Any], Answer], events: Callable[[str], list[Any]] | None = None) -> None:
         self._answer = answer
+        self._events = events
+
+    @asynccontextmanager
+    async def lines(self, path: str, *, longest: float, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
+        assert longest >= silence > 0
+        if self._events is None:
+            raise WebhookError("no watch", code=410)
+        yield _each(map(orjson.dumps, self._events(urlsplit(path).path)))
 
     async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Any = None) -> tuple[int, bytes]:
         code, found = self._answer(method, path, copy.deepcopy(body))
         return code, orjson.dumps(found)
 
 
-def api(url: str, answer: Callable[[str, str, Any], Answer]) -> ApiClient:
-    """Return a client of a server that answers by a function."""
+async def _each(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for line in lines:
+        yield line
+
+
+def api(url: str, answer: Callable[[str, str, Any], Answer], events: Callable[[str], list[Any]] | None = None) -> ApiClient:
+    """Return the client of a server in memory, which can be watched if it has events."""
     found = ApiClient(Endpoint(url=url, context=None))
-    found.client = _Client(answer)  # type: ignore[assignment]
+    found.client = _Client(answer, events)  # type: ignore[assignment]
     return found
 
 
