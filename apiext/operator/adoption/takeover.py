@@ -28,10 +28,10 @@ from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
-from apiext.operator.adoption.host_changes import HostChanges, MissedChangesError, current_revision
 from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext, list_objects, resource
 from apiext.operator.adoption.polling import retry_on_codes, until
+from apiext.operator.adoption.resource_changes import MissedChangesError, ResourceChanges, current_revision
 from apiext.operator.adoption.store_diff import (
     EMPTY,
     UNKNOWN,
@@ -227,7 +227,7 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     proxied = {name for name, one in resources.items() if await is_by_apiext(transition.clients.host, one)}
     copied = {name: one for name, one in resources.items() if name not in proxied}
     record = await transition.policy.read()
-    changes: dict[str, HostChanges] = {}
+    changes: dict[str, ResourceChanges] = {}
     if not record.exists:
         await _check_admission(transition.clients.apiext)
         changes = await _copy_all(transition, copied)
@@ -241,13 +241,13 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     await transition.policy.record(summaries=before | summaries, host_versions=record.host_versions | versions)
 
 
-async def _copy_all(transition: Transition, copied: Mapping[str, AdoptedResource]) -> dict[str, HostChanges]:
+async def _copy_all(transition: Transition, copied: Mapping[str, AdoptedResource]) -> dict[str, ResourceChanges]:
     """Copy all objects, and what clients change meanwhile until that is little; return where later changes begin.
 
     Nothing is returned if the host cannot tell them.
     """
     host = transition.clients.host
-    changes = {name: HostChanges(host, one, await current_revision(host, one)) for name, one in copied.items()}
+    changes = {name: ResourceChanges(host, one, await current_revision(host, one)) for name, one in copied.items()}
     async with transition.progress(ConditionReason.ADOPTING, "objects copied: {done} of {total}") as progress:
         for name, one in copied.items():
             await _copy(transition, one, progress.of(name))
@@ -264,7 +264,7 @@ async def _copy_all(transition: Transition, copied: Mapping[str, AdoptedResource
     return changes
 
 
-async def _catch_up(transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, HostChanges]) -> int | None:
+async def _catch_up(transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, ResourceChanges]) -> int | None:
     """Import all changes until now; return the number of changed objects, None if the host does not tell all of them."""
     count = 0
     for name, later in changes.items():
@@ -285,7 +285,7 @@ async def _catch_up(transition: Transition, copied: Mapping[str, AdoptedResource
 
 
 async def _copy_rest(
-    transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, HostChanges]
+    transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, ResourceChanges]
 ) -> dict[str, ContentSummary]:
     """Copy what is left once the host has stopped writing; return what was copied, as far as it is known.
 

@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 from urllib.parse import parse_qs, urlsplit
@@ -153,7 +153,7 @@ class World:
         self._selector = selector
         clients = Clients(
             host=api("http://host", self.ask_host, self.watch_host if self.tells_changes else None),
-            apiext=api("http://apiext", self.ask_apiext),
+            apiext=api("http://apiext", self.ask_apiext, self.watch_apiext if self.tells_changes else None),
             host_etcd=self.host_etcd,
         )
         return Transition(self.state(), clients, cast("GroupReporter", self), cast("WatchedState", self), cast("Registrar", self))
@@ -215,19 +215,23 @@ class World:
         return self._stored(method, parts.path, body)
 
     def watch_host(self, path: str) -> list[Any]:
-        """Return the events of a watch: of all objects, since copying one again changes nothing, and of those that only apiext has."""
+        """Return the events of a watch: of what differs from apiext's copies."""
         self._called()
-        of = _LIST.fullmatch(path)
-        assert of
+        of = _watched(path)
         assert not self.routed[of["version"]]
-        prefix, copies = f"/registry/{GROUP}/{of['plural']}/", self.objects[f"{of['plural']}.{GROUP}"]
-        present = {key.removeprefix(prefix): orjson.loads(pair.value) for key, pair in self.backend.state.items() if key.startswith(prefix)}
-        events = [("MODIFIED", one) for one in present.values()] + [("DELETED", one) for key, one in copies.items() if key not in present]
-        change = {"apiVersion": f"{GROUP}/{of['version']}"}
-        shown = [
-            {"type": kind, "object": {**one, **change, "metadata": {**one["metadata"], "resourceVersion": "1"}}} for kind, one in events
-        ]
-        return [*shown, {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(self._revision)}}}]
+        prefix = f"/registry/{GROUP}/{of['plural']}/"
+        found = {key.removeprefix(prefix): orjson.loads(pair.value) for key, pair in self.backend.state.items() if key.startswith(prefix)}
+        copies = self.objects[f"{of['plural']}.{GROUP}"]
+        shown = {key: {**one, "apiVersion": f"{GROUP}/{of['version']}"} for key, one in found.items()}
+        return _events(shown, copies, self._revision)
+
+    def watch_apiext(self, path: str) -> list[Any]:
+        """Return the events of a watch: of what differs from the host's copies."""
+        self._called()
+        of = _watched(path)
+        prefix = f"/registry/{GROUP}/{of['plural']}/"
+        copies = {key.removeprefix(prefix): orjson.loads(pair.value) for key, pair in self.backend.state.items() if key.startswith(prefix)}
+        return _events(self.objects[f"{of['plural']}.{GROUP}"], copies, REVISION_BASE + self._revision)
 
     def _list_host(self, of: re.Match[str], query: str) -> Answer:
         """Answer as the host does with conversion strategy None."""
@@ -401,6 +405,21 @@ class _Client:
     async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Any = None) -> tuple[int, bytes]:
         code, found = self._answer(method, path, copy.deepcopy(body))
         return code, orjson.dumps(found)
+
+
+def _watched(path: str) -> re.Match[str]:
+    of = _LIST.fullmatch(path)
+    assert of
+    return of
+
+
+def _events(present: Mapping[str, Any], elsewhere: Mapping[str, Any], revision: int) -> list[Any]:
+    """Return the events of the objects in which both sides differ, then a bookmark."""
+    events = [("MODIFIED", one) for key, one in present.items() if one != elsewhere.get(key)] + [
+        ("DELETED", one) for key, one in elsewhere.items() if key not in present
+    ]
+    shown = [{"type": kind, "object": {**one, "metadata": {**one["metadata"], "resourceVersion": "1"}}} for kind, one in events]
+    return [*shown, {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(revision)}}}]
 
 
 async def _each(lines: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -9,7 +9,7 @@ import pytest
 
 from apiext.base.webhook.client import WebhookError
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
-from apiext.operator.adoption.host_changes import HostChanges, MissedChangesError
+from apiext.operator.adoption.resource_changes import ResourceChanges, MissedChangesError
 from apiext.operator.adoption.object_pages import AdoptedResource
 from apiext.operator.api_clients import ApiClient
 
@@ -45,10 +45,10 @@ def event(kind: str, revision: int, name: str = "", **spec: Any) -> dict[str, An
     return {"type": kind, "object": {"metadata": {**metadata, "resourceVersion": str(revision)}, "spec": spec}}
 
 
-def _changes(host: _Host, revision: int = 10) -> HostChanges:
+def _changes(host: _Host, revision: int = 10) -> ResourceChanges:
     api = ApiClient(Endpoint(url="http://host", context=None))
     api.client = host  # type: ignore[assignment]
-    return HostChanges(api, RESOURCE, revision)
+    return ResourceChanges(api, RESOURCE, revision)
 
 
 async def test_returns_the_latest_change_of_each_object() -> None:
