@@ -9,8 +9,8 @@ import pytest
 
 from apiext.base.webhook.client import WebhookError
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
-from apiext.operator.adoption.resource_changes import ResourceChanges, MissedChangesError
 from apiext.operator.adoption.object_pages import AdoptedResource
+from apiext.operator.adoption.resource_changes import MissedChangesError, ResourceChanges
 from apiext.operator.api_clients import ApiClient
 
 RESOURCE = AdoptedResource("widgets.example.com", "example.com", "v1", "widgets")
