@@ -130,7 +130,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             "Private key of ServiceAccounts' tokens (default service-account.key in --cert-dir, created when it is needed).",
         ),
         _value("requestheader-client-ca-file", "FILE", "CA of front proxies, whose headers name the user."),
-        _list("requestheader-allowed-names", "NAMES", "Common names of front proxies (default any)."),
+        _list("requestheader-allowed-names", "NAMES", "Common names of front proxies (default any); with --requestheader-client-ca-file."),
         _list("requestheader-username-headers", "HEADERS", "Headers of the user name (default X-Remote-User)."),
         _list("requestheader-uid-headers", "HEADERS", "Headers of the user's UID."),
         _list("requestheader-group-headers", "HEADERS", "Headers of the user's groups (default X-Remote-Group)."),

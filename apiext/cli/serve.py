@@ -67,6 +67,7 @@ def _run(options: ServerOptions, begin: float) -> None:
 
     configure_logging(options.verbosity)
     options.feature_gates.log_warnings()
+    options.authentication.log_warnings()
     options.admission_plugins.log_warnings()
 
     def welcome(facts: dict[str, str]) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from apiext.base.meta import host_annotations
 from apiext.base.meta.selectors import LabelSelector
 from apiext.operator.api_clients import Json
 from apiext.operator.ownership import is_of_another, service_of
+
+_PHASES_WITH_OBJECTS: Final = frozenset({host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING})
 
 
 class Routing(Enum):
@@ -68,15 +71,35 @@ class GroupState:
         return {name: crd for name, crd in self.crds.items() if is_held(crd)}
 
     @property
+    def adopted(self) -> dict[str, Json]:
+        """Definitions of the host whose mirrors have left the phase Importing: apiext may have the only valid objects of them."""
+        return {name: crd for name, crd in self.crds.items() if self.phase(name) in _PHASES_WITH_OBJECTS}
+
+    @property
+    def reported(self) -> dict[str, Json]:
+        """Definitions of the host whose condition ServedByApiext concerns this apiext."""
+        return self.selected | self.held | self.adopted
+
+    @property
     def other_service(self) -> str:
-        """The Service of another apiext that owns the group, empty if there is none."""
-        services = (service_of(crd) for crd in self.held.values() if is_of_another(crd, self.service))
+        """The Service of another apiext that owns the group, empty if there is none.
+
+        The annotation of an adopted definition does not count while the host sends requests of the group to this apiext.
+        """
+        ours = self.adopted if self.is_routed_here else {}
+        services = (service_of(crd) for name, crd in self.held.items() if name not in ours and is_of_another(crd, self.service))
         return min(services, default="")
 
     @property
+    def is_routed_here(self) -> bool:
+        """Whether an APIService of the group leads to the Service of this apiext."""
+        return any(service_name(found) == self.service for found in self.api_services.values())
+
+    @property
     def hand_back_requested(self) -> bool:
-        """Whether a definition of the host requests the hand-over of the group."""
-        return any(host_annotations.wants_hand_over(annotations_of(crd)) for crd in self.crds.values())
+        """Whether a live definition of the host requests the hand-over of the group."""
+        live = (crd for name, crd in self.crds.items() if name not in self.terminating)
+        return any(host_annotations.wants_hand_over(annotations_of(crd)) for crd in live)
 
     @property
     def mirrors(self) -> dict[str, Json]:
@@ -89,9 +112,25 @@ class GroupState:
         return {name: found for name, found in self.definitions.items() if host_annotations.HOST_UID not in annotations_of(found)}
 
     def phase(self, name: str) -> str | None:
-        """Return the phase of a mirror, None if there is no such mirror."""
-        found = self.mirrors.get(name)
-        return None if found is None else annotations_of(found).get(host_annotations.PHASE) or host_annotations.IMPORTING
+        """Return the phase of the mirror of a definition, None if the present definition of that name has none."""
+        mirror, crd = self.mirrors.get(name), self.crds.get(name)
+        return phase_of(mirror) if mirror is not None and crd is not None and is_mirror_of(mirror, crd) else None
+
+
+def service_name(api_service: Json) -> str:
+    """Return the Service to which an APIService leads, as NAMESPACE/NAME; empty if it is local."""
+    service = api_service["spec"].get("service")
+    return f"{service['namespace']}/{service['name']}" if service else ""
+
+
+def phase_of(mirror: Json) -> str:
+    """Return the phase of a mirror."""
+    return annotations_of(mirror).get(host_annotations.PHASE) or host_annotations.IMPORTING
+
+
+def is_mirror_of(mirror: Json, crd: Json) -> bool:
+    """Return whether a mirror is that of a definition of the host, not of an earlier one with its name."""
+    return bool(annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"])
 
 
 def is_held(crd: Json) -> bool:
@@ -121,5 +160,6 @@ def is_established(crd: Json) -> bool:
 
 
 def served_versions(definitions: Iterable[Json]) -> set[str]:
-    """Return the versions that at least one of the definitions serves."""
-    return {version["name"] for found in definitions for version in found["spec"]["versions"] if version.get("served")}
+    """Return the versions that at least one of the definitions serves to clients."""
+    found = {version["name"] for one in definitions for version in one["spec"]["versions"] if version.get("served")}
+    return found - {host_annotations.CLEANUP_VERSION}

@@ -115,15 +115,22 @@ def add_finalizer(service: str) -> Change:
 
     The change raises ApiError if another apiext owns the definition.
     """
+    restore = restore_finalizer(service)
 
     def change(crd: Json) -> Json | None:
-        if crd["metadata"].get("deletionTimestamp"):
+        if not crd["metadata"].get("deletionTimestamp") and is_held(crd) and is_of_another(crd, service):
+            raise ApiError(f"{crd['metadata']['name']} belongs to the apiext behind Service {service_of(crd)}", code=409)
+        return restore(crd)
+
+    return change
+
+
+def restore_finalizer(service: str) -> Change:
+    """Return the change that adds the finalizer to a definition of the apiext behind a Service, whatever its annotation says."""
+
+    def change(crd: Json) -> Json | None:
+        if crd["metadata"].get("deletionTimestamp") or (is_held(crd) and service_of(crd) == service):
             return None
-        if is_held(crd):
-            if is_of_another(crd, service):
-                raise ApiError(f"{crd['metadata']['name']} belongs to the apiext behind Service {service_of(crd)}", code=409)
-            if service_of(crd) == service:
-                return None
         finalizers = [*_other_finalizers(crd), host_annotations.INSTANCES_FINALIZER]
         return {"metadata": {"finalizers": finalizers, "annotations": {host_annotations.SERVICE: service}}}
 
@@ -165,18 +172,20 @@ def missing_versions(crd: Json, versions: Iterable[str]) -> list[str]:
 
 
 def make_readable(versions: Iterable[str]) -> Change:
-    """Return the change with which the host can read its objects in these versions: without a webhook, and without pruning.
+    """Return the change with which the host serves its objects in these versions in CLEANUP_VERSION: without a webhook or pruning.
 
-    Only for a terminating definition: the host lists its objects only to delete them.
+    Only for a terminating definition.
     """
 
     def change(crd: Json) -> Json | None:
         spec: Json = {}
         if (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook":
             spec["conversion"] = {"strategy": "None", "webhook": None}
-        if lost := missing_versions(crd, versions):
+        if lost := missing_versions(crd, [host_annotations.CLEANUP_VERSION, *versions]):
             schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-            added = [{"name": version, "served": False, "storage": False, "schema": schema} for version in lost]
+            added = [
+                {"name": name, "served": name == host_annotations.CLEANUP_VERSION, "storage": False, "schema": schema} for name in lost
+            ]
             spec["versions"] = [*crd["spec"]["versions"], *added]
         return {"spec": spec} if spec else None
 

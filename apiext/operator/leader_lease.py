@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Never
 
+from apiext.base.meta import host_annotations
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.operator.api_clients import ApiClient, ApiError, Json
@@ -79,8 +80,11 @@ class LeaderElector:
         name: str = NAME,
         identity: str,
         timing: LeaseTiming,
+        service: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Create an elector. `service` is written to the lease: the Service of the installation, as NAMESPACE/NAME."""
+        self._annotations = {host_annotations.SERVICE: service} if service else {}
         self._host = host
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
@@ -144,7 +148,10 @@ class LeaderElector:
                 self._observed = self._observed.update(lease, self._clock())
                 if not self._observed.is_free_for(self.identity, self._clock()):
                     return False
-                found = await self._host.put(f"{self._collection}/{self._name}", {**lease, "spec": self._claim(lease)})
+                annotations = {**(lease["metadata"].get("annotations") or {}), **self._annotations}
+                metadata = {**lease["metadata"], "annotations": annotations}
+                claimed = {**lease, "metadata": metadata, "spec": self._claim(lease)}
+                found = await self._host.put(f"{self._collection}/{self._name}", claimed)
         except ApiError as error:
             if error.code != 409 and str(error) != self._problem:
                 _LOG.warning("leader lease cannot be acquired or renewed", lease=self._lease, error=str(error))
@@ -167,7 +174,7 @@ class LeaderElector:
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": self._name, "namespace": self._namespace},
+            "metadata": {"name": self._name, "namespace": self._namespace, "annotations": self._annotations},
             "spec": self._claim({}),
         }
 

@@ -65,6 +65,7 @@ _EVERYWHERE: Final = (
     *(Permission(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
     *(Permission(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
     *(Permission(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
+    *(Permission(verb, _ADMISSION, "mutatingwebhookconfigurations") for verb in ("get", "list", "create", "update", "delete")),
     # events about definitions, which have no namespace, and dry runs that test the enforcement of a policy
     *(Permission(verb, "", "events", namespace="default") for verb in ("create", "patch")),
     Permission("create", "", "configmaps", namespace="default"),

@@ -153,7 +153,13 @@ class OperatorProcess:
         await self._watch.synced.wait()
         options = self._options
         if options.leader_elect:
-            self._elector = LeaderElector(self._host, namespace=options.namespace, identity=self._identity, timing=options.timing)
+            self._elector = LeaderElector(
+                self._host,
+                namespace=options.namespace,
+                identity=self._identity,
+                timing=options.timing,
+                service=str(options.service),
+            )
             await self._elector.run(self._run_session)
         await lead_without_election(self._run_session)
 

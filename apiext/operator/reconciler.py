@@ -9,6 +9,7 @@ from typing import Final
 from apiext.base.meta import host_annotations
 from apiext.operator import host_definitions
 from apiext.operator.adoption.admission_policy import Policy
+from apiext.operator.adoption.finalizer_repair import restore_finalizers
 from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.adoption.terminating_definitions import release
 from apiext.operator.adoption.transition import Transition
@@ -100,7 +101,7 @@ class Reconciler:
         except ApiError as error:
             self._failures[name] = self._failures.get(name, 0) + 1
             if error.code not in _TEMPORARY_CODES or self._failures[name] >= _REPORTED_FAILURES:
-                await reporter.condition(self._watched.group(name).selected.values(), ConditionReason.FAILED, str(error))
+                await reporter.condition(self._watched.group(name).reported.values(), ConditionReason.FAILED, str(error))
             raise
         self._failures.pop(name, None)
         return after
@@ -117,7 +118,8 @@ class Reconciler:
             # raises ApiError with the reason if apiext does not respond
             await self._clients.apiext.get(f"{CRDS}?limit=1")
             return _UNKNOWN_RETRY_SECONDS
-        desired, decided = await self._adopt(group, reporter)
+        await restore_finalizers(self._clients.host, self._watched, group, reporter)
+        desired, decided = await self._adopt(self._watched.group(group.name), reporter)
         planned = await self._registrar.apply(group.name, desired.routing, decided=decided)
         for found in planned.foreign:
             await reporter.event(found, "LeftAlone", foreign_message(found), warning=True)
@@ -142,7 +144,7 @@ class Reconciler:
             return Desired(routing=Routing.AS_IT_IS if group.own else Routing.HOST), False
         foreign = plan(group, Routing.APIEXT, self._target()).foreign
         if foreign:
-            await reporter.condition(group.selected.values(), ConditionReason.BLOCKED, foreign_message(foreign[0]))
+            await reporter.condition(group.reported.values(), ConditionReason.BLOCKED, foreign_message(foreign[0]))
             await self._release_finalizers(group)
             return Desired(routing=Routing.AS_IT_IS, after=_OBSTACLE_RETRY_SECONDS), False
         desired = await reconcile_group(Transition(group, self._clients, reporter, self._watched, self._registrar))

@@ -25,6 +25,7 @@ from apiext.api.serving.builtin.kinds import endpoints_of
 from apiext.api.serving.cache import ServingCache
 from apiext.api.serving.definition_instances import DefinitionInstances
 from apiext.api.serving.handler import RefreshDefinition, ResourceHandler
+from apiext.api.serving.held_writes import hold_writes
 from apiext.api.serving.import_handler import ImportHandler
 from apiext.api.serving.instance_guard import InstanceGuards
 from apiext.api.serving.namespace_controller import NamespaceController
@@ -294,7 +295,7 @@ def _others(
     """Return the handlers of paths that are neither resources nor discovery, by the first segment."""
     return {
         "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
-        "apiext": OwnPaths(ImportHandler(cache, workers), LazyHandler(versions.open)),
+        "apiext": OwnPaths(ImportHandler(cache, workers), hold_writes, LazyHandler(versions.open)),
         "stored": StoredHandler(catalog, cache, workers, replicas.roll_call),
     }
 

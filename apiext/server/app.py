@@ -14,6 +14,7 @@ from apiext.server.composition.audit import audit_collectors, open_audit
 from apiext.server.composition.encryption import NO_ENCRYPTION, EncryptionParts, open_encryption_parts
 from apiext.server.composition.flow_control import open_flow_control
 from apiext.server.composition.storage_backend import describe_storage, encryption_of, open_backend
+from apiext.server.composition.store_alarms import follow_alarms
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.observability.tracing import open_tracing
 from apiext.server.options.feature_gates import CBOR_GATE, SHARDS_GATE
@@ -339,7 +340,7 @@ async def open_app(
         *(options, api, measured, parts),
         certificates=credentials.expirations,
         encryption=open_encryption_parts(storage, encryption, role.url, stack),
-        readiness=[*access.readiness, history],
+        readiness=[*access.readiness, history, *([follow_alarms(measured, stack)] if storage.etcd else [])],
         whole=role.whole,
     )
 

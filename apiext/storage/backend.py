@@ -120,6 +120,14 @@ class UntransformableError(BackendError):
     """The value cannot be encrypted. Nothing was written."""
 
 
+class AlarmsError(BackendError):
+    """The backend refuses writes because of its alarms, whose kinds are those of etcd, such as NOSPACE."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        super().__init__(f"etcd refuses writes because of its alarms: {', '.join(kinds)}")
+        self.kinds = tuple(kinds)
+
+
 class ProgressUnreliableError(BackendError):
     """The backend may report progress too early, or does not know yet whether it does."""
 
@@ -262,6 +270,7 @@ class Backend(Protocol):
         """Return unless the backend answers reads, but is known to refuse writes.
 
         Raises:
+            AlarmsError: etcd has alarms.
             BackendError: writes fail. The message has the reason.
         """
         ...

@@ -142,5 +142,5 @@ def _filled(value: Any, name: str, mark: str) -> Any:
 
 
 def _is_postponed(reply: Reply) -> bool:
-    """Return whether the server does not write at the moment: the freeze of the host's copies, or a group on its way."""
-    return reply.status in {429, 503} or (reply.status == 403 and b"apiext serves group" in reply.body)
+    """Return whether the server does not write at the moment: a group is on its way."""
+    return reply.status in {429, 503}

@@ -5,13 +5,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from apiext.base.meta.host_annotations import REVISION_BASE, STORED_VERSIONS_CONDITION
+from apiext.base.meta.host_annotations import HOLD_MESSAGE, REVISION_BASE, STORED_VERSIONS_CONDITION
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_operator import QUICK_ELECTION, ApiextOperator
+from hack.lib.servers.kubectl import Kubectl
 from hack.lib.waiting import until
 from tests.e2e.adopted_group import MERGE, Group, Json
 from tests.support.builders.crds import widget
@@ -69,8 +71,8 @@ def plain(items: list[Json], prefix: str = "") -> list[Json]:
 
 
 def is_denied(reply: Reply) -> bool:
-    """Return whether the host's policy or apiext denies a write temporarily."""
-    return reply.status == 429 or (reply.status == 403 and b"apiext serves group" in reply.body)
+    """Return whether the host or apiext holds a write: client-go sends it again."""
+    return reply.status == 429
 
 
 def writers(group: Group, count: int = 3) -> AbstractContextManager[list[PatientWriter]]:
@@ -187,12 +189,14 @@ def test_keeps_writes_during_the_transition(cluster: AggregatedCluster) -> None:
     group = Group(cluster, "moment.example.com")
     group.create("one")
     ended, acknowledged, codes = threading.Event(), [0], set()
+    held: list[Json] = []
 
     def count() -> None:
         while not ended.wait(PACE):
             value = acknowledged[-1] + 1
-            code, _ = cluster.host.ask("PATCH", f"{group.where}/one", {"spec": {"replicas": value}}, MERGE)
+            code, answer = cluster.host.ask("PATCH", f"{group.where}/one", {"spec": {"replicas": value}}, MERGE)
             codes.add(code)
+            held.extend([answer] if code == 429 else [])
             if code == 200:
                 acknowledged.append(value)
 
@@ -208,9 +212,44 @@ def test_keeps_writes_during_the_transition(cluster: AggregatedCluster) -> None:
         ended.set()
         thread.join(60)
 
-    assert codes == {200, 403}
+    assert codes == {200, 429}
+    assert {(answer["reason"], answer["details"]["retryAfterSeconds"]) for answer in held} == {("TooManyRequests", 1)}
+    assert held[0]["message"] == f'admission webhook "hold.apiext.dev" denied the request: {HOLD_MESSAGE}'
     assert cluster.host.must("GET", f"{group.where}/one")["spec"]["replicas"] == acknowledged[-1]
     assert cluster.host.must("GET", f"{group.where}/one")["metadata"]["generation"] == acknowledged[-1]
+
+
+@pytest.mark.usefixtures("operator")
+def test_kubectl_waits_while_a_group_moves(cluster: AggregatedCluster, tmp_path: Path) -> None:
+    """Let every write of kubectl succeed while a group moves to apiext and back."""
+    group = Group(cluster, "patient.example.com")
+    group.create("one")
+    kubectl = Kubectl(cluster.plane.kubeconfig, tmp_path)
+    ended, failed, done = threading.Event(), [], [0]
+
+    def label() -> None:
+        while not ended.wait(PACE):
+            result = kubectl.run("label", "--overwrite", f"widgets.{group.name}/one", f"moment={done[0]}")
+            failed.extend([] if result.returncode == 0 else [result.stderr])
+            done[0] += 1
+
+    thread = threading.Thread(target=label)
+    thread.start()
+    try:
+        until(lambda: done[0] > 2)
+        group.label()
+        group.until("Serving")
+        moved = done[0]
+        until(lambda: done[0] > moved + 2)
+        group.hand_over()
+        moved = done[0]
+        until(lambda: done[0] > moved + 2)
+    finally:
+        ended.set()
+        thread.join(60)
+
+    assert failed == []
+    assert cluster.host.must("GET", f"{group.where}/one")["metadata"]["labels"]["moment"] == str(done[0] - 1)
 
 
 @pytest.mark.usefixtures("operator")

@@ -131,6 +131,18 @@ def test_names_a_missing_delegation(cluster: Cluster) -> None:
         cluster.host.must("POST", DELEGATOR.rpartition("/")[0], {"metadata": {"name": "apiext-delegator"}, **binding})
 
 
+def test_names_a_front_proxy_that_is_a_user(cluster: Cluster) -> None:
+    """Report a front proxy whose name is not allowed and whose authority is that of users, too: discovery is open to each of them."""
+    path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    before = cluster.host.must("GET", path)["data"]
+    both = before["client-ca-file"] + before["requestheader-client-ca-file"]
+    try:
+        cluster.host.must("PATCH", path, {"data": {"requestheader-allowed-names": '["somebody-else"]', "client-ca-file": both}}, MERGE)
+        until(lambda: _names(cluster, "front proxy", "for requests of front-proxy-client: it answers 403"))
+    finally:
+        cluster.host.must("PATCH", path, {"data": before}, MERGE)
+
+
 def test_names_an_unknown_front_proxy(cluster: Cluster) -> None:
     """Report a front proxy whose name the ConfigMap does not allow."""
     path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"

@@ -52,6 +52,7 @@ CLUSTER_WIDE: Final = {
         "get /metrics",
         "get /readyz/*",
         "get /stored/versions/*",
+        "list leases.coordination.k8s.io apiext-operator",
         "patch customresourcedefinitions/status.apiextensions.k8s.io",
         "post /apiext/import/*",
     },

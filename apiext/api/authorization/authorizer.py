@@ -64,8 +64,10 @@ def always_allow_paths(paths: Iterable[str]) -> Decide:
     prefixes = tuple(text[:-1] for text in texts if text.endswith("*"))
 
     def allows(_user: UserInfo, info: RequestInfo) -> Verdict:
+        if info.is_resource:
+            return NO_OPINION
         path = f"/{info.path.lstrip('/')}"
-        return ALLOWED if not info.is_resource and (path in exact or path.startswith(prefixes)) else NO_OPINION
+        return ALLOWED if path in exact or path.startswith(prefixes) else NO_OPINION
 
     return allows
 

@@ -34,10 +34,14 @@ INSTANCES_FINALIZER: Final = f"{DOMAIN}/instances"
 """Finalizer of a definition on the host while apiext stores its instances."""
 
 SERVICE: Final = f"{DOMAIN}/service"
-"""Annotation of apiext's objects on the host (definitions with the finalizer, APIServices, policies): its Service, as NAMESPACE/NAME."""
+"""Annotation of apiext's objects on the host (definitions with the finalizer, APIServices, policies, leases): its Service, as
+NAMESPACE/NAME."""
 
 ADOPTION_CATEGORY: Final = "apiext-adoption"
 """Category that makes the host end its own watches of the instances. apiext sets it on the host for a moment; mirrors lack it."""
+
+CLEANUP_VERSION: Final = "apiext-cleanup"
+"""Version of a terminating definition on the host: the operator reaches the host's own copies by it while clients do not see them."""
 
 CONDITION: Final = "ServedByApiext"
 """Condition type of a definition on the host."""
@@ -61,6 +65,11 @@ PHASES: Final = (IMPORTING, SERVING, FROZEN, LEAVING)
 
 IMPORT_PATH: Final = "/apiext/import/"
 """Path prefix of imports of a mirror's objects from the host; the mirror's name follows."""
+
+HOLD_PATH: Final = "/apiext/hold-writes"
+"""Path of the webhook by which the host holds writes to its own copies of a group; anybody may ask it."""
+HOLD_MESSAGE: Final = "the group is moving between this server and apiext: try again"
+"""What it answers."""
 
 REVISION_BASE: Final = 10**15
 """Lower bound of the revisions of mirrors' instances.

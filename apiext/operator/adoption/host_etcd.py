@@ -103,6 +103,20 @@ class HostStore:
         for first in range(0, len(found), _MAX_CONCURRENT_WRITES):
             await asyncio.gather(*(self._write(of, one) for one in found[first : first + _MAX_CONCURRENT_WRITES]))
 
+    async def apply(self, of: AdoptedResource, changes: Iterable[Difference]) -> None:
+        """Write changes of whose present objects nothing is known. Raises ApiError if a key changes meanwhile, and BackendError."""
+        prefix = self._below(of)
+        known = []
+        for change in changes:
+            key = (change.wanted or change.present or _NOTHING).key
+            found, _revision = await self._backend.get(f"{prefix}{key}")
+            if found is not None:
+                _check_decrypted(found.value, of.definition)
+                known.append(Difference(change.wanted, _stored_object(key, found.value, found.revision)))
+            elif change.wanted is not None:
+                known.append(Difference(change.wanted, None))
+        await self.write(of, known)
+
     async def _write(self, of: AdoptedResource, difference: Difference) -> None:
         wanted, present = difference.wanted, difference.present
         key = f"{self._below(of)}{(wanted or present or _NOTHING).key}"

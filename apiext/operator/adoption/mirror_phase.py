@@ -8,7 +8,7 @@ from typing import Final
 from apiext.base.meta import host_annotations
 from apiext.operator.adoption.polling import until
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError
-from apiext.operator.group_state import GroupState, annotations_of, is_established
+from apiext.operator.group_state import GroupState, is_established, is_mirror_of
 
 _GONE_OR_REPLACED: Final = frozenset({404, 409})
 
@@ -18,7 +18,7 @@ def is_mirrored(group: GroupState, name: str) -> bool:
     mirror, crd = group.mirrors.get(name), group.crds.get(name)
     if mirror is None or crd is None or mirror["metadata"].get("deletionTimestamp") or not is_established(mirror):
         return False
-    return bool(annotations_of(mirror)[host_annotations.HOST_UID] == crd["metadata"]["uid"])
+    return is_mirror_of(mirror, crd)
 
 
 async def set_phase(apiext: ApiClient, names: Iterable[str], phase: str) -> None:

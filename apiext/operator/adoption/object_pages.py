@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -80,17 +79,23 @@ def no_progress(_done: int, _total: int) -> None:
 
 
 async def list_objects(
-    api: ApiClient, of: AdoptedResource, *, below: int = 0, progress: OnPage = no_progress
+    api: ApiClient, of: AdoptedResource, *, below: int = 0, at: int = 0, progress: OnPage = no_progress
 ) -> AsyncGenerator[StoredObject, None]:
     """Yield all objects in the order of their keys, at one revision unless the server compacts it meanwhile.
 
+    With `at`, they are those of a former revision.
     A list with a resourceVersion from `below` on is an error: the host has proxied the request to apiext.
 
     Raises:
         ApiError: a page cannot be read.
     """
     done = 0
-    async for page in Pager(partial(_fetch, api), size=_PAGE_SIZE, continue_expired=True).pages(of.path):
+    moment = f"&resourceVersion={at}&resourceVersionMatch=Exact" if at else ""
+
+    async def fetch(path: str) -> tuple[Json, int]:
+        return await _fetch(api, path if "continue=" in path else f"{path}{moment}")
+
+    async for page in Pager(fetch, size=_PAGE_SIZE, continue_expired=not at).pages(of.path):
         if below and int(page.resource_version or 0) >= below:
             raise ApiError(f"the host already proxies {of.path} to apiext: the objects in its own store cannot be read")
         done += len(page.items)

@@ -53,6 +53,8 @@ class ContentSummary:
     digest: str
 
 
+UNKNOWN: Final = ContentSummary(-1, "")
+"""Contents that were copied and not summarized yet."""
 EMPTY: Final = ContentSummary(0, hashlib.blake2b(digest_size=_DIGEST_BYTES).hexdigest())
 
 

@@ -5,7 +5,7 @@ The state is kept in the cluster, so that any replica can continue:
 | mirrors | policy | next step |
 | --- | --- | --- |
 | none, or Importing | missing | copy all objects while clients write at the host |
-| Importing | exists | copy differences until there are none, twice |
+| Importing | exists | copy what changed since, or differences until there are none, twice |
 | Serving | exists | let the host proxy, and end its watches |
 | Serving | records that the host's watches have ended | none |
 
@@ -24,23 +24,39 @@ from typing import Final
 from apiext.base.meta import host_annotations
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.host_annotations import IMPORT_PATH
+from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
-from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext, resource
+from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext, list_objects, resource
 from apiext.operator.adoption.polling import retry_on_codes, until
-from apiext.operator.adoption.store_diff import EMPTY, ContentSummary, Difference, ObjectStream, StoredObject, differences
+from apiext.operator.adoption.resource_changes import MissedChangesError, ResourceChanges, current_revision
+from apiext.operator.adoption.store_diff import (
+    EMPTY,
+    UNKNOWN,
+    ContentSummary,
+    Difference,
+    ObjectStream,
+    StoredObject,
+    differences,
+    summarize,
+)
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError, served_resources
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.operator.group_state import Desired, Routing
 from apiext.operator.host_definitions import ConditionReason, stored_versions
 
+_LOG: Final = get_logger(__name__)
 _SERVES: Final = "apiext serves the group"
 _ADMISSION: Final = "/readyz/admission"
-SETTLE_SECONDS: Final = 2.0
-"""Pause between two equal lists of the host: requests that were admitted before the policy was enforced end within it."""
+SETTLE_SECONDS: Final = 1.0
+"""Pause after the host has stopped writing: requests that were admitted before end within it."""
+_FEW_CHANGES: Final = 500
+"""Changed objects that are copied while clients wait."""
+_MAX_CATCH_UPS: Final = 5
+"""Attempts to have few changes left while clients write."""
 
 
 _LINES_TYPE: Final = {"Content-Type": "application/x-ndjson"}
@@ -148,13 +164,15 @@ async def adopt(transition: Transition) -> Desired:
         await transition.report(ConditionReason.ADOPTING, "waiting for apiext to have the definitions")
         problem = f"apiext does not follow {', '.join(missing)}: is it started with --crd-selector, for this host?"
         await until(lambda: _are_mirrored(transition, names), lambda: problem)
-    await _undo_hand_over(transition, names)
+    await undo_hand_over(transition, names)
     importing = transition.phases(names, host_annotations.IMPORTING)
     if importing:
         await transition.run_while_wanted(names, _import(transition, importing))
-        await mirror_phase.set_phase(transition.clients.apiext, importing, host_annotations.SERVING)
+    moments = await _moments(transition, importing)
+    await mirror_phase.set_phase(transition.clients.apiext, importing, host_annotations.SERVING)
     await transition.policy.ensure(transition.plurals)
     await _proxy(transition, names)
+    await _summarize(transition, moments)
     await transition.report(ConditionReason.SERVING, _SERVES, transition.live)
     return Desired(routing=Routing.APIEXT)
 
@@ -185,8 +203,8 @@ async def _are_mirrored(transition: Transition, names: list[str]) -> bool:
     return all(mirror_phase.is_mirrored(transition.group, name) for name in names)
 
 
-async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
-    """Let apiext serve again after a cancelled hand-over; the policy has denied all writes at the host."""
+async def undo_hand_over(transition: Transition, names: list[str]) -> None:
+    """Let apiext serve again after a cancelled hand-over; the policy has denied all writes at the host. Raises ApiError."""
     leaving = transition.phases(names, host_annotations.FROZEN, host_annotations.LEAVING)
     if leaving:
         await transition.policy.ensure(transition.plurals)
@@ -196,7 +214,7 @@ async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
 
 async def resume_serving(transition: Transition, leaving: list[str]) -> None:
     """Let the host proxy and apiext serve. A later step ends watches that clients opened at the host meanwhile. Raises ApiError."""
-    await transition.policy.record(watches_reset=())
+    await transition.policy.record(watches_reset=(), given_back=())
     await transition.route(Routing.APIEXT)
     await mirror_phase.set_phase(transition.clients.apiext, leaving, host_annotations.SERVING)
     await transition.wait_until_routed(Routing.APIEXT, leaving)
@@ -209,23 +227,92 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     proxied = {name for name, one in resources.items() if await is_by_apiext(transition.clients.host, one)}
     copied = {name: one for name, one in resources.items() if name not in proxied}
     record = await transition.policy.read()
+    changes: dict[str, ResourceChanges] = {}
     if not record.exists:
         await _check_admission(transition.clients.apiext)
-        async with transition.progress(ConditionReason.ADOPTING, "objects copied: {done} of {total}") as progress:
-            for name, one in copied.items():
-                await _copy(transition, one, progress.of(name))
-        # check now, before clients notice anything: apiext may not reach a conversion webhook that the host reaches
-        for name in copied:
-            for one in served_resources([transition.group.crds[name]]):
-                await check_conversion(transition.clients.apiext, one)
+        changes = await _copy_all(transition, copied)
     await transition.report(ConditionReason.ADOPTING, "the host stops writing")
     await transition.policy.ensure(transition.plurals)
     await transition.policy.wait_until_enforced(transition.plurals)
-    summaries = await _copy_until_equal(transition, copied)
+    summaries = await _copy_rest(transition, copied, changes)
     await transition.read()
     versions = {name: stored_versions(crd) for name, crd in transition.group.crds.items() if name in copied}
     before = dict.fromkeys(proxied, EMPTY) | record.summaries
     await transition.policy.record(summaries=before | summaries, host_versions=record.host_versions | versions)
+
+
+async def _copy_all(transition: Transition, copied: Mapping[str, AdoptedResource]) -> dict[str, ResourceChanges]:
+    """Copy all objects, and what clients change meanwhile until that is little; return where later changes begin.
+
+    Nothing is returned if the host cannot tell them.
+    """
+    host = transition.clients.host
+    changes = {name: ResourceChanges(host, one, await current_revision(host, one)) for name, one in copied.items()}
+    async with transition.progress(ConditionReason.ADOPTING, "objects copied: {done} of {total}") as progress:
+        for name, one in copied.items():
+            await _copy(transition, one, progress.of(name))
+    # check now, before clients notice anything: apiext may not reach a conversion webhook that the host reaches
+    for name in copied:
+        for one in served_resources([transition.group.crds[name]]):
+            await check_conversion(transition.clients.apiext, one)
+    for _ in range(_MAX_CATCH_UPS):
+        count = await _catch_up(transition, copied, changes)
+        if count is None:
+            return {}
+        if count <= _FEW_CHANGES:
+            break
+    return changes
+
+
+async def _catch_up(transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, ResourceChanges]) -> int | None:
+    """Import all changes until now; return the number of changed objects, None if the host does not tell all of them."""
+    count = 0
+    for name, later in changes.items():
+        try:
+            found = await later.read(await current_revision(transition.clients.host, copied[name]))
+        except MissedChangesError as error:
+            _LOG.info("host does not tell all changes, comparing all objects", group=transition.group.name, error=str(error))
+            return None
+        importer = Importer(transition.clients.apiext, name)
+        try:
+            for change in found:
+                await importer.add(change)
+            await importer.flush()
+        finally:
+            await importer.close()
+        count += len(found)
+    return count
+
+
+async def _copy_rest(
+    transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, ResourceChanges]
+) -> dict[str, ContentSummary]:
+    """Copy what is left once the host has stopped writing; return what was copied, as far as it is known.
+
+    The host tells the changes since the copy, so that clients wait for a moment only. If it cannot, all objects are compared.
+    """
+    if changes:
+        # requests that were admitted before the host stopped writing end within it
+        await asyncio.sleep(SETTLE_SECONDS)
+        if await _catch_up(transition, copied, changes) is not None:
+            return dict.fromkeys(copied, UNKNOWN)
+    return await _copy_until_equal(transition, copied)
+
+
+async def _moments(transition: Transition, importing: list[str]) -> dict[str, int]:
+    """Return apiext's present revision of the definitions whose contents are not known: that of the copy, before clients write."""
+    summaries = (await transition.policy.read()).summaries if importing else {}
+    unknown = {name: one for name, one in transition.resources(importing).items() if summaries.get(name) == UNKNOWN}
+    return {name: await current_revision(transition.clients.apiext, one) for name, one in unknown.items()}
+
+
+async def _summarize(transition: Transition, moments: Mapping[str, int]) -> None:
+    """Record the contents of definitions at a revision, which a hand-over without the host's etcd compares. Clients write meanwhile."""
+    if not moments:
+        return
+    resources = transition.resources(moments)
+    found = {name: await summarize(list_objects(transition.clients.apiext, resources[name], at=at)) for name, at in moments.items()}
+    await transition.policy.record(summaries=(await transition.policy.read()).summaries | found)
 
 
 async def _check_admission(apiext: ApiClient) -> None:

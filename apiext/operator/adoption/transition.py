@@ -39,10 +39,14 @@ def blocking_reason(group: GroupState) -> str:
 
 
 def _reasons(group: GroupState) -> Iterator[str]:
-    if group.unselected:
-        names = ", ".join(sorted(group.unselected))
-        yield f"all definitions of a group are served by one server: label {names} too, or none"
+    terminating = group.terminating.keys()
+    if unselected := sorted(group.unselected.keys() - terminating):
+        yield f"all definitions of a group are served by one server: label {', '.join(unselected)} too, or none"
+    if terminating and not group.adopted:
+        yield f"the host is deleting {', '.join(sorted(terminating))}, and clients need the group there until it has: wait"
     for name, crd in sorted(group.selected.items()):
+        if name in terminating:
+            continue
         if not served_versions([crd]):
             yield f"{name} has no served version, so its objects cannot be read"
         if not is_established(crd):
@@ -127,7 +131,7 @@ class Transition:
         self.reporter = reporter
         self._watched = watched
         self._registrar = registrar
-        self.policy = Policy(clients.host, group.name, group.service)
+        self.policy = Policy(clients.host, group.name, group.service, registrar.target)
 
     @property
     def live(self) -> dict[str, Json]:
@@ -177,8 +181,9 @@ class Transition:
             raise TransitionAbortedError
 
     async def report(self, reason: ConditionReason, message: str, crds: Mapping[str, Json] | None = None) -> None:
-        """Set the condition on definitions of the host, by default on all that are selected or have the finalizer."""
-        await self.reporter.condition((self.group.selected | self.group.held if crds is None else crds).values(), reason, message)
+        """Set the condition on definitions of the host, by default on all live ones that are selected, adopted or have the finalizer."""
+        default = {name: crd for name, crd in self.group.reported.items() if name not in self.group.terminating}
+        await self.reporter.condition((default if crds is None else crds).values(), reason, message)
 
     def progress(self, reason: ConditionReason, template: str) -> Progress:
         """Return a Progress that sets the condition, with a template such as "objects copied: {done} of {total}"."""

@@ -25,7 +25,8 @@ class Registrar:
         self._clients = clients
         self._watched = watched
         self._recorder = recorder
-        self._target = target
+        self.target = target
+        """Returns the Service of apiext at present."""
 
     async def apply(self, group: str, routing: Routing, *, decided: bool) -> Plan:
         """Write the APIServices of a group for a routing, and return the plan.
@@ -35,7 +36,7 @@ class Registrar:
         Raises:
             ApiError: a call failed.
         """
-        planned = plan(self._watched.group(group), routing, self._target())
+        planned = plan(self._watched.group(group), routing, self.target())
         for step in planned.steps:
             given_up = step.action is Action.REMOVE or (step.action is Action.GIVE_BACK and not decided)
             if not given_up or not await self._is_served(group, step.version):

@@ -21,6 +21,9 @@ _SLOW_SECONDS: Final = 0.1
 """Duration of a sync or a commit above which elections begin to fail; etcd advises 0.01 and 0.025."""
 _UNCOMPACTED: Final = timedelta(hours=1)
 _EXPIRING: Final = timedelta(days=14)
+NOSPACE: Final = "NOSPACE"
+NOSPACE_REMEDY: Final = "compact, `etcdctl defrag` each member, raise --quota-backend-bytes if needed, then `etcdctl alarm disarm`"
+CORRUPT_REMEDY: Final = "a member's data are damaged: remove the member, delete its data, and add it again"
 
 
 def members(state: EtcdState) -> CheckVerdict:
@@ -48,15 +51,12 @@ def members(state: EtcdState) -> CheckVerdict:
 
 def alarms(state: EtcdState) -> CheckVerdict:
     """Check that there is no alarm."""
-    if any(kind == "NOSPACE" for _, kind in state.alarms):
-        who = ", ".join(name for name, kind in state.alarms if kind == "NOSPACE")
-        return broken(
-            f"NOSPACE at {who}: etcd refuses all writes but deletions",
-            "compact, `etcdctl defrag` each member, raise --quota-backend-bytes if needed, then `etcdctl alarm disarm`",
-        )
+    if any(kind == NOSPACE for _, kind in state.alarms):
+        who = ", ".join(name for name, kind in state.alarms if kind == NOSPACE)
+        return broken(f"NOSPACE at {who}: etcd refuses all writes but deletions", NOSPACE_REMEDY)
     if state.alarms:
         names = ", ".join(f"{kind} at {name}" for name, kind in state.alarms)
-        return broken(names, "a member's data are damaged: remove the member, delete its data, and add it again")
+        return broken(names, CORRUPT_REMEDY)
     return ok("none") if state.members else unknown("no member can say")
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from apiext.operator.checks.connections import Answer, NoAnswerError
+from apiext.operator.checks.etcd_upkeep import CORRUPT_REMEDY, NOSPACE, NOSPACE_REMEDY
 from apiext.operator.checks.snapshot import Snapshot
 from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 
@@ -13,6 +14,7 @@ STORES: Final = ("etcd", "sqlite")
 HOST: Final = "host"
 ADMISSION: Final = "admission"
 _KMS: Final = "kms-providers"
+_ALARMS: Final = "etcd-alarms"
 _LINE: Final = re.compile(r"^\[([+-])\](\S+)(?: ok: (.*))?", re.MULTILINE)
 _UNREACHED: Final = "not reached"
 _STORE_REMEDY: Final = "start apiext's etcd, and see that apiext reaches it (--etcd-servers, certificates, firewalls)"
@@ -48,6 +50,9 @@ async def store(snapshot: Snapshot, group: str) -> CheckVerdict:
     name = next((one for one in STORES if one in checks), "")
     if not name:
         return unknown("/readyz names no store")
+    if _ALARMS in checks and (remark := checks[_ALARMS].remark):
+        remedy = NOSPACE_REMEDY if NOSPACE in remark else CORRUPT_REMEDY
+        return broken(f"apiext's own etcd refuses writes{await _reason(snapshot, group, _ALARMS)}", remedy)
     if checks[name].passes and (_KMS not in checks or checks[_KMS].passes):
         return ok(f"{name} answers apiext")
     if checks[name].passes:

@@ -30,6 +30,12 @@ _AUTHENTICATION_REMEDY: Final = (
 )
 
 
+_FRONT_PROXY_REMEDY: Final = (
+    "the common name of kube-apiserver's --proxy-client-cert-file must be in --requestheader-allowed-names: of the host, whose ConfigMap "
+    f"{NAMESPACE}/{NAME} apiext reads, or of apiext beside its own --requestheader-client-ca-file"
+)
+
+
 _CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}"
 _PROXY_CA: Final = "requestheader-client-ca-file"
 
@@ -117,7 +123,27 @@ async def trusted(snapshot: Snapshot, group: str) -> CheckVerdict:
         return broken(f"apiext does not know the host's front proxy ({said})", _AUTHENTICATION_REMEDY)
     if answer.code != 200:
         return unknown(f"a request through the host is answered with {answer}")
-    return ok("apiext believes the host whom requests are from")
+    return await _taken_for(snapshot, group)
+
+
+async def _taken_for(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check by a request for objects, whose refusal names a user, that apiext takes requests through the host for those of their users.
+
+    An accepted client certificate that is no front proxy's is that of a user, to whom discovery is open.
+    """
+    path = await snapshot.empty_list(group)
+    if not path:
+        return ok("apiext knows the host's front proxy")
+    proxied, direct = await snapshot.host(path), await snapshot.apiext(group, path)
+    user = _USER.search(proxied.text)
+    if proxied.code != 403:
+        return ok("apiext believes the host whom requests are from")
+    if direct.code == 403 and direct.text == proxied.text:
+        return unknown(f"the user of --kubeconfig may not list objects, so this is not seen: {proxied.text}")
+    return broken(
+        f"apiext takes what the host proxies for requests of {user[1] if user else 'another user'}: it answers {proxied}",
+        _FRONT_PROXY_REMEDY,
+    )
 
 
 async def authorized(snapshot: Snapshot, group: str) -> CheckVerdict:

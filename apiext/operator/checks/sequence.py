@@ -15,6 +15,7 @@ from apiext.operator.api_clients import host_endpoint
 from apiext.operator.checks import definitions, health, registration, routing, transport
 from apiext.operator.checks import routing as host
 from apiext.operator.checks.connections import Connections, NoAnswerError
+from apiext.operator.checks.installations import installations
 from apiext.operator.checks.snapshot import CheckError, CheckTarget, Snapshot
 from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, broken
 from apiext.operator.options import OperatorOptions
@@ -26,6 +27,7 @@ HOST_CHECKS: Final[Mapping[str, Examine]] = {
     "host": host.reachable,
     "aggregation layer": host.aggregation,
     "conditions": host.conditions,
+    "installations": installations,
 }
 """Checks that do not depend on a group."""
 GROUP_CHECKS: Final[Mapping[str, Examine]] = {

@@ -13,6 +13,7 @@ from typing import Final
 from apiext.base.meta.host_annotations import SERVE_SELECTOR
 from apiext.base.meta.selector_parser import parse_label_selector
 from apiext.base.meta.selectors import LabelSelector
+from apiext.operator.adoption.object_pages import resource
 from apiext.operator.api_clients import API_SERVICES, CRDS, Json
 from apiext.operator.checks.connections import Answer, Asks, Connections
 from apiext.operator.group_state import labels_of
@@ -114,6 +115,11 @@ class Snapshot:
         crds = await self.definitions(group)
         served = {version["name"]: None for crd in crds for version in crd["spec"]["versions"] if version.get("served")}
         return list(served or {one["spec"]["version"]: None for one in await self.api_services(group)})
+
+    async def empty_list(self, group: str) -> str:
+        """Return the path of an empty list of objects of the group; empty if no definition is served. Raises CheckError, NoAnswerError."""
+        crds = await self.definitions(group) or await self.mirrors(group)
+        return next((found.empty_list for crd in crds if (found := resource(crd)) is not None), "")
 
     async def groups(self) -> list[str]:
         """Return the groups that apiext serves or should serve. Raises CheckError, NoAnswerError."""

@@ -9,6 +9,7 @@ from apiext.api.authorization.authorizer import AuthorizationModes, always_allow
 from apiext.api.authorization.conditional import GATE
 from apiext.api.authorization.conditional import HEALTH_CHECK as CONDITIONS_CHECK
 from apiext.api.authorization.front_proxy import HEALTH_CHECK, authorized_by_host, unsafe_front_proxies
+from apiext.base.meta.host_annotations import HOLD_PATH
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import run_until_closed
 from apiext.server.host.clients import open_authorizer
@@ -178,9 +179,8 @@ def _modes(options: AuthorizationOptions, clients: HostClients, policy: RolePoli
     local: dict[str, Decide] = {ALWAYS_ALLOW: is_authenticated}
     if policy is not None:
         local[RBAC] = policy.authorize
-    always: list[Decide] = [is_master]
-    if options.always_allow_paths:
-        always.append(always_allow_paths(options.always_allow_paths))
+    # the host sends its reviews without credentials
+    always: list[Decide] = [is_master, always_allow_paths((*options.always_allow_paths, HOLD_PATH))]
     place = options.modes.index(WEBHOOK) if WEBHOOK in options.modes else len(options.modes)
     before = [local[mode] for mode in options.modes[:place] if mode in local]
     after = [local[mode] for mode in options.modes[place:] if mode in local]

@@ -52,7 +52,8 @@ POLICIES: Final = {
     "mutatingadmissionpolicies": "mutatingadmissionpolicybindings",
 }
 """The resources of policies, each with that of its bindings."""
-RESOURCES: Final = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations", *POLICIES, *POLICIES.values())
+_MUTATING: Final = "mutatingwebhookconfigurations"
+RESOURCES: Final = ("validatingwebhookconfigurations", _MUTATING, *POLICIES, *POLICIES.values())
 
 
 _LIVE_SECONDS: Final = 1.0
@@ -202,8 +203,8 @@ async def _find(discovery: HostDiscovery, plural: str) -> HostResource | None:
     return None
 
 
-def is_freeze_policy(found: Mapping[str, Any]) -> bool:
-    """Return whether a policy makes the host's own copies of a group read-only: the operator's, which concerns the host alone."""
+def is_freeze(found: Mapping[str, Any]) -> bool:
+    """Return whether a policy or webhook makes the host's own copies of a group read-only: the operator's, for the host alone."""
     metadata = found.get("metadata") or {}
     is_ours = (metadata.get("labels") or {}).get(MANAGED_BY) == MANAGER and SERVICE in (metadata.get("annotations") or {})
     return is_ours and str(metadata.get("name", "")).startswith(POLICY_PREFIX)
@@ -222,7 +223,9 @@ class UsedParams:
     def following(self, plural: str, follower: Follower) -> Follower:
         """Return a follower that passes on objects and keeps the kinds in them."""
         if plural in POLICIES:
-            return _Passing(follower, self.kinds[plural], _param_kind, self.update, hidden=is_freeze_policy)
+            return _Passing(follower, self.kinds[plural], _param_kind, self.update, hidden=is_freeze)
+        if plural == _MUTATING:
+            return _Passing(follower, {}, lambda _found: None, self.update, hidden=is_freeze)
         bound = next((self.bound[policies] for policies, bindings in POLICIES.items() if bindings == plural), None)
         return follower if bound is None else _Passing(follower, bound, _policy_name, self.update)
 

@@ -43,6 +43,13 @@ _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
 _MAX_GOAWAY_CHANCE: Final = 0.02
 """The reference's."""
 _MAX_STREAMS: Final = 10_000
+_PROXY_FLAGS: Final = (
+    "requestheader_allowed_names",
+    "requestheader_username_headers",
+    "requestheader_uid_headers",
+    "requestheader_group_headers",
+    "requestheader_extra_headers_prefix",
+)
 _KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", "kubeconfig")
 
 
@@ -285,7 +292,15 @@ def _authentication(reader: FlagReader) -> AuthenticationOptions:
             group=reader.names("requestheader_group_headers", headers.group),
             extra_prefixes=reader.names("requestheader_extra_headers_prefix", headers.extra_prefixes),
         ),
+        ignored_flags=_without_proxy_ca(reader),
     )
+
+
+def _without_proxy_ca(reader: FlagReader) -> tuple[str, ...]:
+    """Return the given flags about front proxies if their CA is not given: as in the reference, they come with the CA from one source."""
+    if reader.value("requestheader_client_ca_file"):
+        return ()
+    return tuple(f"--{flag.replace('_', '-')}" for flag in _PROXY_FLAGS if reader.value(flag))
 
 
 def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:

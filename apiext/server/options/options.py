@@ -12,11 +12,14 @@ from typing import Final, NamedTuple
 
 from apiext.api.authentication.request_header import RequestHeaders
 from apiext.api.flowcontrol.seat_part import WHOLE, SeatPart
+from apiext.base.meta.log import get_logger
 from apiext.base.webhook.host_addresses import ServiceAddresses
 from apiext.server.options.admission_plugins import AdmissionPlugins
 from apiext.server.options.audit import AuditOptions
 from apiext.server.options.feature_gates import FeatureGates
 from apiext.storage.etcd.config import EtcdConfig
+
+_LOG: Final = get_logger(__name__)
 
 
 class RequestLimits(NamedTuple):
@@ -130,6 +133,8 @@ class AuthenticationOptions:
     front_proxy_ca_file: Path | None = None
     front_proxy_names: tuple[str, ...] = ()
     front_proxy_headers: RequestHeaders = field(default=RequestHeaders(("x-remote-user",), (), ("x-remote-group",), ("x-remote-extra-",)))
+    ignored_flags: tuple[str, ...] = ()
+    """Given flags about front proxies that have no effect, because their CA is not given."""
 
     @property
     def own_audiences(self) -> tuple[str, ...]:
@@ -141,6 +146,12 @@ class AuthenticationOptions:
         """Return whether the ConfigMap extension-apiserver-authentication supplies a missing CA."""
         missing = self.client_ca_file is None or self.front_proxy_ca_file is None
         return missing and self.delegate is not None and not self.skip_lookup
+
+    def log_warnings(self) -> None:
+        """Log flags that have no effect."""
+        if self.ignored_flags:
+            instead = "those of the ConfigMap extension-apiserver-authentication count" if self.looks_up else "no front proxy is accepted"
+            _LOG.warning("flags are ignored without --requestheader-client-ca-file", flags=",".join(self.ignored_flags), instead=instead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

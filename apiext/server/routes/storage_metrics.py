@@ -46,6 +46,11 @@ class StorageMetrics:
             errors.add_metric(labels, statistics.errors[labels])
         yield from (durations, total, errors)
         yield GaugeMetricFamily("apiext_store_revision", "Newest revision of the store in its answers.", self._backend.newest_revision)
+        if self._backend.alarms:
+            alarms = GaugeMetricFamily("apiext_etcd_alarms", "1 for each kind of alarm by which etcd refuses writes.", labels=("alarm",))
+            for kind in self._backend.alarms:
+                alarms.add_metric((kind,), 1)
+            yield alarms
         reached = self._cache_revision()
         if reached is not None:
             yield GaugeMetricFamily("apiext_watch_cache_revision", "Revision that the watch caches have reached.", reached)

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from apiext.base.scheduling.histogram import Histogram
 from apiext.storage import keys
 from apiext.storage.backend import (
+    AlarmsError,
     Backend,
     BackendError,
     CompactedError,
@@ -61,6 +62,8 @@ class MeasuredBackend(ForwardingBackend):
         self.on_lost: Callable[[str], None] = _ignore
         """Called with the reason when an answer shows that the store's data went back."""
         self.statistics: Final = CallStatistics()
+        self.alarms: tuple[str, ...] = ()
+        """Kinds of the alarms of etcd, when `writable` was called last and etcd answered."""
 
     @property
     def newest_revision(self) -> int:
@@ -126,6 +129,15 @@ class MeasuredBackend(ForwardingBackend):
         written = await self._measure("delete", key, inner.delete(key, expected=expected, guard=guard))
         self._saw(written.revision, floor, inner)
         return written
+
+    async def writable(self) -> None:
+        """Implement Backend.writable."""
+        try:
+            await self.inner.writable()
+        except AlarmsError as error:
+            self.alarms = error.kinds
+            raise
+        self.alarms = ()
 
     async def revision(self) -> int:
         """Implement Backend.revision."""

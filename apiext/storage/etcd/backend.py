@@ -14,6 +14,7 @@ from apiext.base.meta.limits import MAX_ETCD_MESSAGE_BYTES, MAX_SENT_VALUE_BYTES
 from apiext.base.scheduling.time_slice import Pace
 from apiext.storage import keys
 from apiext.storage.backend import (
+    AlarmsError,
     CompactedError,
     FutureRevisionError,
     Guard,
@@ -30,7 +31,7 @@ from apiext.storage.backends import transaction
 from apiext.storage.backends.transaction import value_too_large
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
-from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
+from apiext.storage.etcd.calls import ALARM, COMPACT, RANGE, Calls
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.errors import MessageTooLargeError, RevisionAhead, RevisionCompacted, translate
 from apiext.storage.etcd.http2.channel import Channel
@@ -354,7 +355,11 @@ class EtcdBackend:
         await self._latest(self._probe_key, deadline=min(_HEALTH_SECONDS, self._config.deadline))
 
     async def writable(self) -> None:
-        """Implement Backend.writable: unknown, since etcd refuses writes only when asked."""
+        """Implement Backend.writable: unless etcd has an alarm. The question is an entry in the log of etcd, so ask seldom."""
+        request = rpc.AlarmRequest(action=rpc.AlarmRequest.GET)
+        response = await self._calls.read(ALARM, request, deadline=min(_HEALTH_SECONDS, self._config.deadline))
+        if kinds := sorted({rpc.AlarmType.Name(one.alarm) for one in response.alarms}):
+            raise AlarmsError(kinds)
 
     def check_history(self) -> None:
         """See `Backend.check_history`: watches check it when they resume, since etcd has to start for other data."""

@@ -27,6 +27,7 @@ class Method:
 
 RANGE: Final = Method("/etcdserverpb.KV/Range", rpc.RangeResponse)
 COMPACT: Final = Method("/etcdserverpb.KV/Compact", rpc.CompactionResponse)
+ALARM: Final = Method("/etcdserverpb.Maintenance/Alarm", rpc.AlarmResponse)
 _TXN: Final = Method("/etcdserverpb.KV/Txn", rpc.TxnResponse)
 
 

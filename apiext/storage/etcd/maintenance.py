@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.aetcd_messages import rpc
-from apiext.storage.etcd.calls import Calls, Method
+from apiext.storage.etcd.calls import ALARM, Calls, Method
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.errors import translate
 from apiext.storage.etcd.http2.grpc_status import RpcError
@@ -18,7 +18,6 @@ from apiext.storage.etcd.servers import Servers
 
 _SNAPSHOT: Final = "/etcdserverpb.Maintenance/Snapshot"
 _STATUS: Final = Method("/etcdserverpb.Maintenance/Status", rpc.StatusResponse)
-_ALARM: Final = Method("/etcdserverpb.Maintenance/Alarm", rpc.AlarmResponse)
 _MEMBERS: Final = Method("/etcdserverpb.Cluster/MemberList", rpc.MemberListResponse)
 _SILENCE_SECONDS: Final = 60.0
 """Seconds without a message after which a snapshot fails. etcd prepares one before its first message."""
@@ -120,7 +119,7 @@ class EtcdMaintenance:
 
     async def alarms(self) -> list[tuple[int, str]]:
         """Return the active alarms: the member and the kind, such as NOSPACE."""
-        found = await self._ask(_ALARM, rpc.AlarmRequest(action=rpc.AlarmRequest.GET))
+        found = await self._ask(ALARM, rpc.AlarmRequest(action=rpc.AlarmRequest.GET))
         return [(alarm.memberID, rpc.AlarmType.Name(alarm.alarm)) for alarm in found.alarms]
 
     async def members(self) -> list[EtcdMember]:

@@ -12,6 +12,7 @@ from hack.lib.servers.caller import Answer, Caller
 from hack.lib.servers.certificates import KeyPair
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
+from hack.lib.waiting import until
 from tests.support.servers.full_etcd import fill
 
 pytestmark = pytest.mark.slow
@@ -42,6 +43,10 @@ class Pair:
     def answers(self, method: str, path: str, body: Any = None) -> list[Answer]:
         """Return the answers of both servers, without what differs between any two."""
         return [(code, masked(answer)) for code, answer in (caller.ask(method, path, body) for caller in self._callers)]
+
+    def own(self, path: str) -> bytes:
+        """Return the text that apiext answers."""
+        return str(self._callers[-1].ask("GET", path)[1]).encode()
 
     def audit_counters(self) -> list[dict[str, float]]:
         """Return the counters of audit of both servers."""
@@ -95,3 +100,7 @@ def test_etcd_at_its_quota(pair: Pair) -> None:
 
     assert [ours for _, ours in answers] == [theirs for theirs, _ in answers]
     assert answers[0][0][0] == 500
+    # both serve reads, and stay ready; apiext says what is wrong once it has asked etcd
+    assert [code for code, _ in pair.answers("GET", "/readyz")] == [200, 200]
+    until(lambda: b"[+]etcd-alarms ok: NOSPACE" in pair.own("/readyz?verbose"))
+    assert b'apiext_etcd_alarms{alarm="NOSPACE"} 1.0' in pair.own("/metrics")

@@ -27,6 +27,7 @@ from apiext.api.serving.builtin.kinds import endpoints_of
 from apiext.api.serving.cache import ServingCache
 from apiext.api.serving.definition_instances import DefinitionInstances
 from apiext.api.serving.handler import ResourceHandler
+from apiext.api.serving.held_writes import hold_writes
 from apiext.api.serving.import_handler import ImportHandler
 from apiext.api.serving.instance_guard import InstanceGuards
 from apiext.api.serving.namespace_controller import NamespaceController, namespace_phase
@@ -136,7 +137,7 @@ class InProcess:
         imports, stored = ImportHandler(self.cache, self.workers), StoredHandler(self.catalog, self.cache, self.workers)
         modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)
         self.version_map = VersionMapHandler(self._map_sources(dynamic), modes.authorize, Watches())
-        others: dict[str, Handler] = {"apiext": OwnPaths(imports, self.version_map), "stored": stored}
+        others: dict[str, Handler] = {"apiext": OwnPaths(imports, hold_writes, self.version_map), "stored": stored}
         authorization = Authorization(_Routes(handler, others), modes=modes, unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
         for wrap in (WarningRecorder, functools.partial(ErrorRendering, plain=not unsafe_deletion), WithRequestInfo, _Headers):

@@ -24,6 +24,12 @@ def crd(*served: str, plural: str = "widgets", group: str = GROUP, selected: boo
     return found
 
 
+def held(*served: str, **metadata: Any) -> Json:
+    """Return a definition of the host whose objects the apiext of TARGET has."""
+    annotations = {host_annotations.SERVICE: str(TARGET.service)}
+    return crd(*served, **{"finalizers": [host_annotations.INSTANCES_FINALIZER], "annotations": annotations, **metadata})
+
+
 def mirror(*served: str, plural: str = "widgets", phase: str = host_annotations.SERVING, **more: Any) -> Json:
     """Return apiext's mirror of such a definition."""
     found = crd(*served, plural=plural, annotations={host_annotations.HOST_UID: f"uid-{plural}", host_annotations.PHASE: phase})

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from apiext.base.meta.host_annotations import SERVICE
 from apiext.operator.api_clients import ApiError
 from apiext.operator.leader_lease import NAME, LeaderElector, ObservedLease, lead_without_election
 from apiext.operator.options import LeaseTiming
@@ -173,3 +174,18 @@ def test_counts_from_the_first_observation() -> None:
     assert first.is_free_for("b", 25.0)
     assert first.is_free_for("a", 11.0)
     assert not first.update({"spec": lease["spec"] | {"renewTime": "y"}}, 24.0).is_free_for("b", 30.0)
+
+
+async def test_names_the_installation() -> None:
+    """Write the Service of the installation to a new lease, and to one of an earlier release, whose other annotations stay."""
+    host = MemoryApi()
+    for annotations in (None, {"other": "x"}):
+        if annotations is not None:
+            host.put_in(LEASE, host.objects[LEASE] | {"metadata": {"name": NAME, "annotations": annotations}})
+        elector = LeaderElector(host, namespace="here", identity="me", timing=QUICK, service="ns/svc")
+        task = asyncio.create_task(elector.run(asyncio.Event().wait))  # type: ignore[arg-type]
+        await until(lambda: host.objects.get(LEASE, {}).get("spec", {}).get("holderIdentity") == "me")
+        await until(lambda: SERVICE in (host.objects[LEASE]["metadata"].get("annotations") or {}))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert host.objects[LEASE]["metadata"]["annotations"] == {**(annotations or {}), SERVICE: "ns/svc"}

@@ -16,7 +16,7 @@ from apiext.operator.reconciler import Reconciler
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.watched_state import WatchedState
 from tests.support.servers.memory_api import MemoryApi
-from tests.unit.operator.parts import GROUP, SELECTOR, TARGET, Json, api_service, crd, mirror, own, registered
+from tests.unit.operator.parts import GROUP, SELECTOR, TARGET, Json, api_service, crd, held, mirror, own, registered
 
 NAME = f"v1.{GROUP}"
 WIDGETS = f"{CRDS}/widgets.{GROUP}"
@@ -152,7 +152,7 @@ async def test_waits_for_apiexts_definitions(bench: Bench) -> None:
 
 async def test_follows_the_adoption_steps(bench: Bench) -> None:
     """Route a group as its steps decide, back to the host without a gap and without asking apiext."""
-    bench.has(crd(), api_services=(api_service(),), definitions=(mirror(),))
+    bench.has(held(), api_services=(api_service(),), definitions=(mirror(),))
     bench.desired = Desired(routing=Routing.APIEXT, after=3.0)
     assert await bench.reconcile() == 3.0
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == registered()["spec"]
@@ -201,7 +201,7 @@ async def test_leaves_groups_of_another_installation_alone(bench: Bench) -> None
 async def test_reports_an_unreachable_apiext(bench: Bench) -> None:
     """Report the failed check after the grace period, and Serving again afterwards."""
     bench.desired = Desired(routing=Routing.APIEXT)
-    bench.has(crd(), api_services=(_unavailable(registered()),), definitions=(mirror(),))
+    bench.has(held(), api_services=(_unavailable(registered()),), definitions=(mirror(),))
     bench.hop = "certificate: it has ended"
     assert await bench.reconcile() == 2.0
     assert bench.condition() == ("Serving", "all is well")
@@ -225,9 +225,9 @@ async def test_ignores_unavailability_during_a_repair(bench: Bench) -> None:
 
 async def test_releases_terminating_definitions_of_a_foreign_group(bench: Bench) -> None:
     """Hold a terminating definition whose group another server has taken over until its mirror is gone."""
-    held = crd(deletionTimestamp="now", finalizers=[host_annotations.INSTANCES_FINALIZER, "other"])
+    terminating = crd(deletionTimestamp="now", finalizers=[host_annotations.INSTANCES_FINALIZER, "other"])
     foreign = api_service(labels={}, service={"namespace": "a", "name": "b", "port": 1})
-    bench.has(held, api_services=(foreign,), definitions=(mirror(),))
+    bench.has(terminating, api_services=(foreign,), definitions=(mirror(),))
     await bench.reconcile()
     assert host_annotations.INSTANCES_FINALIZER in bench.host.objects[WIDGETS]["metadata"]["finalizers"]
 
@@ -252,7 +252,8 @@ async def test_cleans_up_after_the_last_definition(bench: Bench) -> None:
 async def test_follows_stored_versions(bench: Bench) -> None:
     """Let the mirror follow the host's stored versions, also where the host serves the group."""
     bench.has(
-        crd("v2", "v1") | {"status": {"storedVersions": ["v2"]}}, definitions=(mirror("v2", "v1", status={"storedVersions": ["v1", "v2"]}),)
+        held("v2", "v1") | {"status": {"storedVersions": ["v2"]}},
+        definitions=(mirror("v2", "v1", status={"storedVersions": ["v1", "v2"]}),),
     )
     bench.apiext.objects[f"/stored/versions/widgets.{GROUP}"] = {"versions": [], "unknown": 1, "resourceVersion": "1"}
     assert await bench.reconcile() == 5.0
@@ -262,7 +263,7 @@ async def test_follows_stored_versions(bench: Bench) -> None:
 
 async def test_reports_failures(bench: Bench) -> None:
     """Report a permanent error at once, and a temporary one after several attempts."""
-    bench.has(crd(), definitions=(mirror(),))
+    bench.has(held(), definitions=(mirror(),))
     bench.desired = Desired(routing=Routing.APIEXT)
     bench.host.refused["POST", API_SERVICES] = ApiError("it is overloaded", code=503)
     with pytest.raises(ApiError):
@@ -317,3 +318,54 @@ async def test_reports_foreign_api_services_to_steps(bench: Bench) -> None:
     bench.has(crd(), api_services=(api_service(labels={}, service={"namespace": "a", "name": "b", "port": 1}),), definitions=(mirror(),))
     with pytest.raises(ApiError, match="points at Service a/b"):
         await bench.registrar().route(GROUP, Routing.APIEXT)
+
+
+@pytest.mark.parametrize("phase", [host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING])
+async def test_restores_the_finalizer(bench: Bench, phase: str) -> None:
+    """Restore finalizer and annotation of a definition that was replaced, keep other finalizers, and record an event."""
+    bench.has(crd(selected=False, finalizers=["other"]), api_services=(registered(),), definitions=(mirror(phase=phase),))
+    await bench.reconcile()
+
+    metadata = bench.host.objects[WIDGETS]["metadata"]
+    assert metadata["finalizers"] == ["other", host_annotations.INSTANCES_FINALIZER]
+    assert metadata["annotations"] == {host_annotations.SERVICE: str(TARGET.service)}
+    assert bench.events() == ["Repaired"]
+    assert [*bench.taken[0].held] == [f"widgets.{GROUP}"]
+
+    await bench.reconcile()
+    assert bench.events() == ["Repaired"]
+
+
+async def test_restores_the_annotation(bench: Bench) -> None:
+    """Restore an annotation that names another Service while the host sends requests to this one, and no annotation otherwise."""
+    theirs = {host_annotations.SERVICE: "other/apiext"}
+    bench.has(held(annotations=theirs), api_services=(api_service(),), definitions=(mirror(),))
+    await bench.reconcile()
+    assert bench.host.objects[WIDGETS]["metadata"]["annotations"] == theirs
+
+    bench.has(api_services=(registered(),))
+    await bench.reconcile()
+    assert bench.host.objects[WIDGETS]["metadata"]["annotations"] == {host_annotations.SERVICE: str(TARGET.service)}
+    assert bench.events() == ["LeftAlone", "Repaired"]
+
+
+@pytest.mark.parametrize("more", [{"phase": host_annotations.IMPORTING}, {"phase": host_annotations.SERVING, "uid": "uid-of-before"}])
+async def test_restores_no_finalizer_without_objects(bench: Bench, more: Json) -> None:
+    """Add no finalizer while apiext has copies only, or the objects of an earlier definition of that name."""
+    found = mirror(phase=more["phase"])
+    if "uid" in more:
+        found["metadata"]["annotations"][host_annotations.HOST_UID] = more["uid"]
+    bench.has(crd(), definitions=(found,))
+    await bench.reconcile()
+
+    assert "finalizers" not in bench.host.objects[WIDGETS]["metadata"]
+
+
+async def test_reports_failures_on_adopted_definitions(bench: Bench) -> None:
+    """Report an error on definitions that lost their label, too."""
+    bench.has(crd(selected=False), definitions=(mirror(),))
+    bench.host.refused["PATCH", WIDGETS] = ApiError("patch is forbidden", code=403)
+    with pytest.raises(ApiError):
+        await bench.reconcile()
+
+    assert bench.condition() == ("Failed", "patch is forbidden")

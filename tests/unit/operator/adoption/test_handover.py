@@ -9,7 +9,7 @@ import pytest
 from apiext.base.meta import host_annotations
 from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.api_clients import ApiError
-from apiext.operator.group_state import Routing
+from apiext.operator.group_state import Routing, condition_of
 from apiext.operator.host_definitions import ConditionReason
 from tests.unit.operator.adoption.test_takeover import OBJECTS, Writer, assert_adopted, filled, interrupted_worlds
 from tests.unit.operator.adoption.world import Stopped, World
@@ -147,6 +147,42 @@ async def test_blocks_without_etcd_after_changes(one: World) -> None:
     reason, message = one.said[-1]
     assert reason is ConditionReason.HAND_OVER_BLOCKED
     assert "start the operator with --host-etcd-servers" in message
+
+
+@pytest.mark.parametrize("etcd", [True, False])
+async def test_takes_a_replaced_definition_for_the_request(one: World, etcd: bool) -> None:  # noqa: FBT001
+    """Take the lost label of a replaced definition, whose finalizer is gone too, for the request; set the condition on it in any case."""
+    one.host_etcd = one.host_etcd if etcd else None
+    one.crd()["metadata"] |= {"labels": {}, "finalizers": [], "annotations": {}}
+
+    await reconcile_group(one.transition())
+
+    found = condition_of(one.crd(), host_annotations.CONDITION)
+    assert (found["status"], found["reason"]) == (("False", "HandedOver") if etcd else ("True", "HandOverBlocked"))
+    assert one.routed["v1"] is not etcd
+
+
+async def test_reports_the_end_of_an_aborted_take_over(world: Make) -> None:
+    """Replace a condition from before the label was removed, also where nothing had begun."""
+    one = filled(world)
+    one.crd()["status"]["conditions"] = []
+    await reconcile_group(one.transition())
+    assert condition_of(one.crd(), host_annotations.CONDITION)["reason"] == "Blocked"
+
+    unlabel(one)
+    assert (await reconcile_group(one.transition())).routing is Routing.HOST
+
+    assert condition_of(one.crd(), host_annotations.CONDITION)["reason"] == "HandedOver"
+
+
+async def test_keeps_objects_of_an_earlier_definition(one: World) -> None:
+    """Leave the mirror of an earlier definition of that name alone: a new definition without the label is no request."""
+    one.crd()["metadata"] |= {"uid": "another", "labels": {}, "finalizers": []}
+    before = one.at_apiext()
+
+    assert (await reconcile_group(one.transition())).routing is Routing.AS_IT_IS
+
+    assert one.at_apiext() == before
 
 
 async def test_hands_over_unchanged_objects_without_etcd(world: Make) -> None:

@@ -26,6 +26,12 @@ def filled(make: Make, *names: str) -> World:
     return world
 
 
+def mirror_of_before(world: World) -> Any:
+    """Return the mirror, with objects, of an earlier definition of that name."""
+    annotations = {host_annotations.HOST_UID: "of-before", host_annotations.PHASE: host_annotations.SERVING}
+    return {**world.crd(), "metadata": {"name": "widgets.example.com", "uid": "mirror-of-before", "annotations": annotations}}
+
+
 class Writer:
     """A client that writes before each call of the operator, and keeps what was acknowledged."""
 
@@ -105,7 +111,7 @@ async def test_changes_nothing_after_the_take_over(one: World) -> None:
 
     await reconcile_group(one.transition())
 
-    assert one.calls - calls <= 3
+    assert one.calls - calls <= 4
     assert one.watches_reset == watches_reset
 
 
@@ -212,7 +218,7 @@ async def test_leaves_a_definition_that_is_deleted_before_it_has_a_mirror(world:
     """Go on with the deletion of a definition at once while apiext does not follow it."""
     monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 1000.0)
     one = filled(world)
-    one.mirrors = {"widgets.example.com": {**one.crd(), "metadata": {"annotations": {host_annotations.HOST_UID: "of-before"}}}}
+    one.mirrors = {"widgets.example.com": mirror_of_before(one)}
 
     def delete() -> None:
         if one.said:
@@ -231,7 +237,7 @@ async def test_blocks_unsupported_definitions(one: World) -> None:
     """Leave a definition alone that apiext cannot serve, and report the reason."""
     one.crd()["spec"]["versions"] = [{"name": "v1", "served": False, "storage": True}]
 
-    assert (await reconcile_group(one.transition())).routing is Routing.AS_IT_IS
+    assert (await reconcile_group(one.transition())).routing is Routing.HOST
 
     assert one.said[-1][0] is ConditionReason.BLOCKED
     assert "no served version" in one.said[-1][1]
@@ -299,7 +305,7 @@ async def test_reports_missing_mirrors(world: Make, monkeypatch: pytest.MonkeyPa
     """Report a remedy if apiext does not follow the host."""
     monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 0.0)
     one = filled(world)
-    one.mirrors = {"widgets.example.com": {**one.crd(), "metadata": {"annotations": {host_annotations.HOST_UID: "of-before"}}}}
+    one.mirrors = {"widgets.example.com": mirror_of_before(one)}
 
     with pytest.raises(ApiError, match="is it started with --crd-selector"):
         await reconcile_group(one.transition())
@@ -339,3 +345,41 @@ async def test_refuses_a_host_that_encrypts(world: Make) -> None:
     await one.backend.delete(key, expected=one.backend.state[key].revision)
     await reconcile_group(one.transition())
     assert one.at_apiext() == OBJECTS
+
+
+async def test_drops_copies_of_an_earlier_definition(one: World) -> None:
+    """Delete the incomplete copies of an earlier definition of that name, which are in the way."""
+    one.mirrors = {"widgets.example.com": mirror_of_before(one)}
+    del one.mirrors["widgets.example.com"]["metadata"]["annotations"][host_annotations.PHASE]
+
+    await reconcile_group(one.transition())
+
+    assert_adopted(one)
+
+
+async def test_lets_clients_write_while_it_is_blocked(world: Make) -> None:
+    """Lift the freeze of a take-over that cannot go on: a definition without the label has joined, and the other one was replaced."""
+    one = filled(world)
+    one.meanwhile = lambda: setattr(one, "stop_at", one.calls if one.denies_writes else 0)
+    with pytest.raises(Stopped):
+        await reconcile_group(one.transition())
+    one.meanwhile = lambda: None
+    one.define("gadgets", labels={})
+    one.crd()["metadata"]["finalizers"] = []
+
+    assert (await reconcile_group(one.transition())).routing is Routing.HOST
+
+    assert (one.denies_writes, one.said[-1][0]) == (False, ConditionReason.BLOCKED)
+    assert one.write("ns0/o00", {"n": 5})
+
+
+async def test_waits_for_a_deletion_by_the_host(world: Make) -> None:
+    """Leave a group with the host while the host deletes one of its definitions, whose objects clients could not reach otherwise."""
+    one = filled(world, "widgets", "gadgets")
+    one.crd("gadgets")["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["other"]}
+    one.mirrors.pop("gadgets.example.com")
+
+    assert (await reconcile_group(one.transition())).routing is Routing.HOST
+
+    assert one.said[-1][0] is ConditionReason.BLOCKED
+    assert "the host is deleting gadgets.example.com" in one.said[-1][1]

@@ -40,14 +40,15 @@ async def test_clears_copies_in_a_dropped_version(world: Make, etcd: bool) -> No
     one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     del one.mirrors["widgets.example.com"]
 
-    await reconcile_group(one.transition())
+    desired = await reconcile_group(one.transition())
 
+    assert desired.routing is Routing.HOST
     if etcd:
         assert one.at_host() == {}
     else:
+        versions = [(version["name"], version["served"]) for version in one.crd()["spec"]["versions"]]
         assert one.crd()["spec"]["conversion"] == {"strategy": "None"}
-        assert [(version["name"], version["served"]) for version in one.crd()["spec"]["versions"]] == [("v1", True), ("v0", False)]
-        assert not one.routed["v1"]
+        assert versions == [("v1", True), ("apiext-cleanup", True), ("v0", False)]
 
 
 @pytest.mark.parametrize("etcd", [True, False])

@@ -3,24 +3,28 @@
 import copy
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
 from apiext.base.meta import host_annotations
-from apiext.base.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import HOLD_MESSAGE, REVISION_BASE
 from apiext.base.meta.patch import merge_patch
 from apiext.base.meta.selector_parser import parse_label_selector
 from apiext.base.meta.selectors import LabelSelector
+from apiext.base.webhook.client import WebhookError
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator import host_definitions
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import CRDS, ApiClient, Clients
+from apiext.operator.apiservice_owner import ServiceTarget
 from apiext.operator.apiservices.registrar import Registrar
 from apiext.operator.group_state import GroupState, Routing
 from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.names import NamespacedName
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
 from apiext.storage.etcd.config import EtcdConfig
@@ -28,8 +32,9 @@ from tests.support.builders.crds import widget_crd
 from tests.support.servers.memory_backend import MemoryBackend
 
 GROUP: Final = "example.com"
+WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-_LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(?P<version>\w+)/(?:namespaces/(?P<namespace>[\w-]+)/)?(?P<plural>\w+)")
+_LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(?P<version>[\w-]+)/(?:namespaces/(?P<namespace>[\w-]+)/)?(?P<plural>\w+)")
 _PAGE: Final = 3
 Answer = tuple[int, Any]
 
@@ -58,6 +63,8 @@ class World:
         self.inconvertible: set[str] = set()
         """The versions that apiext cannot convert its objects to."""
         self.watches_reset: list[str] = []
+        self.tells_changes = True
+        """Whether the host can be watched."""
         self.calls = 0
         self.stop_at = 0
         self.meanwhile: Callable[[], None] = lambda: None
@@ -118,13 +125,20 @@ class World:
         """Whether the host denies writes."""
         return any(path.startswith(POLICIES) for path in self.host) and any("bindings/" in path for path in self.host)
 
+    @property
+    def holds_writes(self) -> bool:
+        """Whether the host asks apiext before writes, which holds them."""
+        return any(path.startswith(WEBHOOKS) for path in self.host)
+
     def write(self, key: str, spec: Any, plural: str = "widgets") -> bool:
         """Write through the host as a client; return whether the write is acknowledged."""
         name = f"{plural}.{GROUP}"
         if not self.routed["v1"]:
-            if not self.denies_writes:
+            if refused := self.denies_writes or self.holds_writes:
+                assert self.holds_writes, "clients do not try again"
+            else:
                 self.write_at_host(key, spec, plural)
-            return not self.denies_writes
+            return not refused
         if self.phase(plural) != host_annotations.SERVING:
             return False
         if spec is None:
@@ -137,7 +151,11 @@ class World:
         """Return a transition of a new operator."""
         selector: LabelSelector = parse_label_selector(f"{host_annotations.SERVE_LABEL}={host_annotations.SERVE_VALUE}")
         self._selector = selector
-        clients = Clients(host=_api("http://host", self.ask_host), apiext=_api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
+        clients = Clients(
+            host=api("http://host", self.ask_host, self.watch_host if self.tells_changes else None),
+            apiext=api("http://apiext", self.ask_apiext, self.watch_apiext if self.tells_changes else None),
+            host_etcd=self.host_etcd,
+        )
         return Transition(self.state(), clients, cast("GroupReporter", self), cast("WatchedState", self), cast("Registrar", self))
 
     def state(self) -> GroupState:
@@ -147,6 +165,10 @@ class World:
         guarded = any(path.startswith(POLICIES) for path in self.host)
         mirrors = copy.deepcopy(self.mirrors)
         return GroupState(name=GROUP, selector=self._selector, crds=crds, definitions=mirrors, api_services={}, guarded=guarded)
+
+    def target(self) -> ServiceTarget:
+        """Replace Registrar."""
+        return ServiceTarget(service=NamespacedName("apiext-system", "apiext"), port=443, ca_bundle="")
 
     # --- WatchedState, Registrar and GroupReporter --------------------------------------------------------------------
 
@@ -182,19 +204,40 @@ class World:
         self._called()
         parts = urlsplit(path)
         listed = _LIST.fullmatch(parts.path)
-        if listed and self.routed[listed["version"]]:
+        if listed and self.routed.get(listed["version"]):
             return self._list_apiext(listed, parts.query)
         if listed:
             return self._list_host(listed, parts.query)
-        if parts.path == "/api/v1/namespaces/default/configmaps":
+        if method == "POST" and parts.path == "/api/v1/namespaces/default/configmaps":
             return self._probe(body["metadata"]["name"])
         if method == "PATCH" and parts.path.startswith(f"/apis/{GROUP}/"):
             return self._patch_instance(parts.path, body)
         return self._stored(method, parts.path, body)
 
+    def watch_host(self, path: str) -> list[Any]:
+        """Return the events of a watch: of what differs from apiext's copies."""
+        self._called()
+        of = _watched(path)
+        assert not self.routed[of["version"]]
+        prefix = f"/registry/{GROUP}/{of['plural']}/"
+        found = {key.removeprefix(prefix): orjson.loads(pair.value) for key, pair in self.backend.state.items() if key.startswith(prefix)}
+        copies = self.objects[f"{of['plural']}.{GROUP}"]
+        shown = {key: {**one, "apiVersion": f"{GROUP}/{of['version']}"} for key, one in found.items()}
+        return _events(shown, copies, self._revision)
+
+    def watch_apiext(self, path: str) -> list[Any]:
+        """Return the events of a watch: of what differs from the host's copies."""
+        self._called()
+        of = _watched(path)
+        prefix = f"/registry/{GROUP}/{of['plural']}/"
+        copies = {key.removeprefix(prefix): orjson.loads(pair.value) for key, pair in self.backend.state.items() if key.startswith(prefix)}
+        return _events(self.objects[f"{of['plural']}.{GROUP}"], copies, REVISION_BASE + self._revision)
+
     def _list_host(self, of: re.Match[str], query: str) -> Answer:
         """Answer as the host does with conversion strategy None."""
         version, plural = of["version"], of["plural"]
+        if not self.has_crd(plural):
+            return not_found()
         prefix = f"/registry/{GROUP}/{plural}/{_scope(of)}"
         found = [orjson.loads(pair.value) for key, pair in sorted(self.backend.state.items()) if key.startswith(prefix)]
         known = {f"{GROUP}/{one['name']}" for one in self.crd(plural)["spec"]["versions"]}
@@ -204,6 +247,8 @@ class World:
         return _page([one | {"apiVersion": f"{GROUP}/{version}"} for one in found], query, self._revision)
 
     def _probe(self, name: str) -> Answer:
+        if name.startswith("apiext-hold-") and self.holds_writes:
+            return _status(429, HOLD_MESSAGE)
         for path, policy in self.host.items():
             if (
                 path.startswith(POLICIES)
@@ -220,7 +265,7 @@ class World:
             self.host[f"{path}/{body['metadata']['name']}"] = body
             return 201, body
         if found is None:
-            return _status(404, "not found")
+            return not_found()
         if method == "DELETE":
             return 200, self.host.pop(path)
         if method == "PUT":
@@ -264,7 +309,7 @@ class World:
         name = parts.path.rpartition("/")[2]
         mirror = self.mirrors.get(name)
         if mirror is None:
-            return _status(404, "not found")
+            return not_found()
         if parts.path.startswith("/apiext/import/"):
             return self._import(name, body)
         if method == "PATCH":
@@ -290,6 +335,8 @@ class World:
         return 200, {"created": 0}
 
     def _list_apiext(self, of: re.Match[str], query: str) -> Answer:
+        if f"{of['plural']}.{GROUP}" not in self.mirrors:
+            return not_found()
         if self.phase(of["plural"]) == host_annotations.LEAVING:
             return _status(503, "it is going back")
         found = [one for key, one in sorted(self.objects[f"{of['plural']}.{GROUP}"].items()) if key.startswith(_scope(of))]
@@ -344,18 +391,47 @@ class World:
 
 
 class _Client:
-    def __init__(self, answer: Callable[[str, str, Any], Answer]) -> None:
+    def __init__(self, answer: Callable[[str, str, Any], Answer], events: Callable[[str], list[Any]] | None = None) -> None:
         self._answer = answer
+        self._events = events
+
+    @asynccontextmanager
+    async def lines(self, path: str, *, longest: float, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
+        assert longest >= silence > 0
+        if self._events is None:
+            raise WebhookError("no watch", code=410)
+        yield _each(map(orjson.dumps, self._events(urlsplit(path).path)))
 
     async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Any = None) -> tuple[int, bytes]:
         code, found = self._answer(method, path, copy.deepcopy(body))
         return code, orjson.dumps(found)
 
 
-def _api(url: str, answer: Callable[[str, str, Any], Answer]) -> ApiClient:
-    api = ApiClient(Endpoint(url=url, context=None))
-    api.client = _Client(answer)  # type: ignore[assignment]
-    return api
+def _watched(path: str) -> re.Match[str]:
+    of = _LIST.fullmatch(path)
+    assert of
+    return of
+
+
+def _events(present: Mapping[str, Any], elsewhere: Mapping[str, Any], revision: int) -> list[Any]:
+    """Return the events of the objects in which both sides differ, then a bookmark."""
+    events = [("MODIFIED", one) for key, one in present.items() if one != elsewhere.get(key)] + [
+        ("DELETED", one) for key, one in elsewhere.items() if key not in present
+    ]
+    shown = [{"type": kind, "object": {**one, "metadata": {**one["metadata"], "resourceVersion": "1"}}} for kind, one in events]
+    return [*shown, {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(revision)}}}]
+
+
+async def _each(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for line in lines:
+        yield line
+
+
+def api(url: str, answer: Callable[[str, str, Any], Answer], events: Callable[[str], list[Any]] | None = None) -> ApiClient:
+    """Return the client of a server in memory, which can be watched if it has events."""
+    found = ApiClient(Endpoint(url=url, context=None))
+    found.client = _Client(answer, events)  # type: ignore[assignment]
+    return found
 
 
 def thing(key: str, spec: Any) -> dict[str, Any]:
@@ -385,6 +461,11 @@ def _page(items: list[Any], query: str, revision: int) -> Answer:
 
 def _key(one: dict[str, Any]) -> str:
     return f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+
+
+def not_found() -> Answer:
+    """Return the answer for a missing object."""
+    return _status(404, "not found")
 
 
 def _status(code: int, message: str) -> Answer:

@@ -21,6 +21,7 @@ CONFIG_MAP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserv
 SERVICE: Final = "/api/v1/namespaces/ns/services/svc"
 SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dsvc"
 DISCOVERY: Final = f"/apis/{GROUP}/v1"
+LIST: Final = f"{DISCOVERY}/namespaces/apiext-routing-probe/widgets?limit=1"
 READY: Final = "[+]ping ok\n[+]etcd ok\n[+]host ok\n[+]admission ok\n[+]shutdown ok\nreadyz check passed\n"
 ESTABLISHED: Final = [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "True"}]
 
@@ -34,7 +35,12 @@ class SnapshotBuilder:
         self.target = CheckTarget(service=NamespacedName("ns", "svc"), port=443)
         self.crd: dict[str, Any] = {
             "metadata": {"name": CRD, "uid": "u", "labels": {"apiext.dev/serve": "true"}, "annotations": {}},
-            "spec": {"group": GROUP, "names": {"plural": "widgets"}, "versions": [{"name": "v1", "served": True}]},
+            "spec": {
+                "group": GROUP,
+                "scope": "Namespaced",
+                "names": {"plural": "widgets"},
+                "versions": [{"name": "v1", "served": True}],
+            },
             "status": {"conditions": list(ESTABLISHED)},
         }
         self.mirror: dict[str, Any] = json.loads(json.dumps(self.crd))

@@ -16,7 +16,7 @@ from apiext.operator.checks.sequence import GROUP_CHECKS, examine, first_broken,
 from apiext.operator.checks.snapshot import Snapshot
 from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, ok
 from apiext.resources.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
-from tests.unit.operator.checks.snapshot_builder import CONFIG_MAP, CRD, DISCOVERY, GROUP, READY, SERVICE, SLICES, SnapshotBuilder
+from tests.unit.operator.checks.snapshot_builder import CONFIG_MAP, CRD, DISCOVERY, GROUP, LIST, READY, SERVICE, SLICES, SnapshotBuilder
 
 Fault = Callable[[SnapshotBuilder], object]
 SAR = b'{"message":"subjectaccessreviews.authorization.k8s.io is forbidden: User \\"ann\\" cannot create resource"}'
@@ -80,6 +80,10 @@ def _conditional(builder: SnapshotBuilder) -> None:
     builder.apiext["/readyz?verbose"] = f"{READY}[+]front-proxy ok\n"
 
 
+def _forbidden(user: str) -> Answer:
+    return Answer(403, f'{{"message":"widgets.{GROUP} is forbidden: User \\"{user}\\" cannot list resource"}}'.encode())
+
+
 FAULTS: list[tuple[str, str, Fault]] = [
     ("authorization", "without its conditions: the host has the feature gate ConditionalAuthorization", _conditional),
     ("host", "no way", lambda builder: builder.host.update({"/version": NoAnswerError("no way")})),
@@ -113,6 +117,13 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ("store", "own etcd does not answer it: dead", _fails("etcd", "internal server error: dead")),
     (
         "store",
+        "own etcd refuses writes: NOSPACE: no more",
+        lambda builder: builder.apiext.update(
+            {"/readyz?verbose": f"{READY}[+]etcd-alarms ok: NOSPACE: no more\n", "/readyz/etcd-alarms": "ok\nNOSPACE: no more"}
+        ),
+    ),
+    (
+        "store",
         "a KMS plugin of the encryption fails: kms-provider-0: gone",
         lambda builder: builder.apiext.update(
             {"/readyz?verbose": f"{READY}[-]kms-providers failed", "/readyz/kms-providers": Answer(500, b"kms-provider-0: gone")}
@@ -140,6 +151,7 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ),
     ("readiness", "not ready: shutdown: bye", _fails("shutdown", "bye")),
     ("front proxy", "does not know the host's front proxy (401)", lambda builder: builder.host.update({f"as {DISCOVERY}": Answer(401)})),
+    ("front proxy", "for requests of proxy: it answers 403", lambda builder: builder.host.update({LIST: _forbidden("proxy")})),
     (
         "authorization",
         "any front proxy sends as authorized: 2 names",
@@ -235,6 +247,7 @@ async def test_reports_an_unexpected_exception_before_the_groups(builder: Snapsh
                 {"/readyz?verbose": f"{READY}[+]front-proxy ok\n[+]conditional-authorization ok: not asked yet\n"}
             ),
         ),
+        ("front proxy", lambda builder: (builder.host.update({LIST: _forbidden("me")}), builder.apiext.update({LIST: _forbidden("me")}))),
         ("Service", lambda builder: builder.host.update({SERVICE: Answer(403)})),
         ("Service", lambda builder: builder.host.update({SLICES: Answer(403)})),
         ("store", lambda builder: builder.apiext.update({"/readyz?verbose": "ok"})),
@@ -355,8 +368,8 @@ async def test_sends_each_request_once(builder: SnapshotBuilder) -> None:
     await run_checks(builder.build(), GROUP_CHECKS, GROUP)
 
     paths = builder.asked
-    assert sorted(path for path in set(paths) if paths.count(path) > 1) == [CRDS, DISCOVERY]
-    assert (paths.count(CRDS), paths.count(DISCOVERY)) == (2, 3), "of the host, of apiext, and by another user"
+    assert sorted(path for path in set(paths) if paths.count(path) > 1) == [CRDS, DISCOVERY, LIST]
+    assert (paths.count(CRDS), paths.count(DISCOVERY), paths.count(LIST)) == (2, 3, 2), "of the host, of apiext, and by another user"
 
 
 def test_formats_a_finding() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from apiext.api.admission.sources import AdmissionPhase, RequestPlace
 from apiext.base.meta.request import AdmissionOperation
-from apiext.server.host.admission_sources import RESOURCES, HostSources, is_freeze_policy, open_host_sources
+from apiext.server.host.admission_sources import RESOURCES, HostSources, is_freeze, open_host_sources
 from tests.support.captured_logs import logged
 from tests.support.event_loop import until, until_answered
 from tests.support.servers.object_host import ObjectHost
@@ -159,8 +159,8 @@ def test_knows_the_freeze_policy(change: dict[str, Any]) -> None:
     """Tell the operator's policy by its name, label and annotation together."""
     metadata = {"name": "apiext-example.com", "labels": LABELS, "annotations": ANNOTATIONS}
 
-    assert is_freeze_policy({"metadata": metadata})
-    assert not is_freeze_policy({"metadata": {**metadata, **change}})
+    assert is_freeze({"metadata": metadata})
+    assert not is_freeze({"metadata": {**metadata, **change}})
 
 
 def _tasks(name: str) -> list[str]:

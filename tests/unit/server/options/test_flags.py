@@ -7,6 +7,7 @@ import pytest
 
 from apiext.base.meta.flags import OptionsError
 from apiext.server.options.flags import default_data_dir, read_options
+from tests.support.captured_logs import logged
 
 
 def _problems(**flags: Any) -> list[str]:
@@ -231,3 +232,18 @@ def test_requires_pairs(tmp_path: Path) -> None:
     assert _problems(tls_cert_file=str(path)) == ["--tls-cert-file: needs --tls-private-key-file too"]
     assert _problems(etcd_keyfile=str(path), etcd_servers=("http://a:1",)) == ["--etcd-keyfile: needs --etcd-certfile too"]
     assert _problems(etcd_cafile=str(path)) == ["--etcd-cafile: needs --etcd-servers too"]
+
+
+def test_logs_front_proxy_flags_without_effect(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Log flags about front proxies that are given without the CA, and what counts in their place; nothing with the CA."""
+    path = tmp_path / "file"
+    path.touch()
+    flags: dict[str, Any] = {"requestheader_allowed_names": ("a",), "requestheader_uid_headers": ("X-Uid",)}
+    for more in ({}, {"kubeconfig": str(path)}, {"requestheader_client_ca_file": str(path)}):
+        read_options(flags | more).authentication.log_warnings()
+
+    ignored = "--requestheader-allowed-names,--requestheader-uid-headers"
+    assert [(line["flags"], line["instead"]) for line in logged(caplog)] == [
+        (ignored, "no front proxy is accepted"),
+        (ignored, "those of the ConfigMap extension-apiserver-authentication count"),
+    ]

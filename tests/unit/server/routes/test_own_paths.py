@@ -16,14 +16,16 @@ def _answering(text: str) -> Handler:
 
 
 async def test_routes_by_path() -> None:
-    """Pass the page and the paths below it to the version map, all others to imports."""
-    paths = OwnPaths(_answering("imports"), _answering("versions"))
+    """Pass the page and the paths below it to the version map, reviews of held writes to their handler, all others to imports."""
+    paths = OwnPaths(_answering("imports"), _answering("holds"), _answering("versions"))
     wanted = {
         "/apiext/versions": "versions",
         "/apiext/versions/data": "versions",
         "/apiext/versions/": "versions",
         "/apiext/versionss": "imports",
         "/apiext/import/a": "imports",
+        "/apiext/hold-writes": "holds",
+        "/apiext/hold-writes/": "imports",
         "/apiext/": "imports",
     }
 
