@@ -57,6 +57,8 @@ class Policy:
         self._service = service
         self.name = f"{POLICY_PREFIX}{group}"
         self._hold = WriteHold(host, group, target) if target is not None else None
+        self.is_held = False
+        """Whether the host asked apiext before writes when this object created the policy."""
 
     async def read(self) -> PolicyRecord:
         """Return the annotations of the policy. Raises ApiError."""
@@ -69,9 +71,12 @@ class Policy:
         held = None
         if self._hold is not None:
             await self._hold.ensure(policy["metadata"], resources)
-            held = partial(self._hold.wait, held=True)
+            held = partial(self._await_hold, self._hold)
         await put_document(self._host, _POLICIES, policy, "spec", held)
         await put_document(self._host, _BINDINGS, binding, "spec")
+
+    async def _await_hold(self, hold: WriteHold) -> None:
+        self.is_held = await hold.wait(held=True)
 
     async def wait_until_enforced(self, plurals: Iterable[str]) -> None:
         """Wait until the host denies writes to these resources. Raises ApiError, also after a timeout."""

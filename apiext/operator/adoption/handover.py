@@ -25,11 +25,12 @@ from contextlib import aclosing
 from typing import Final
 
 from apiext.base.meta import host_annotations
+from apiext.base.meta.log import get_logger
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage
-from apiext.operator.adoption.resource_changes import MissedChangesError, ResourceChanges, current_revision
+from apiext.operator.adoption.resource_changes import MissedChangesError, ResourceChanges, changes_from_now, read_all
 from apiext.operator.adoption.store_diff import UNKNOWN, ContentSummary, Difference, ObjectStream, differences, summarize
 from apiext.operator.adoption.takeover import resume_serving
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError
@@ -38,6 +39,7 @@ from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing, condition_of
 from apiext.operator.host_definitions import ConditionReason, missing_versions
 
+_LOG: Final = get_logger(__name__)
 _RETRY_SECONDS: Final = 30.0
 """Pause before a blocked hand-over is checked again."""
 CLIENT_RESTART_SECONDS: Final = 5.0
@@ -140,8 +142,7 @@ async def _write_ahead(transition: Transition, serving: list[str]) -> dict[str, 
     """Write the objects to the host's store while clients change them; return where later changes begin, nothing without its etcd."""
     if transition.clients.host_etcd is None:
         return {}
-    apiext, resources = transition.clients.apiext, transition.resources(serving)
-    changes = {name: ResourceChanges(apiext, one, await current_revision(apiext, one)) for name, one in resources.items()}
+    changes = await changes_from_now(transition.clients.apiext, transition.resources(serving))
     await _write_back(transition, serving)
     return changes
 
@@ -153,13 +154,14 @@ async def _write_changes(transition: Transition, frozen: list[str], changes: Map
         return False
     # writes make the recorded summaries invalid
     await transition.policy.record(summaries=record.summaries | dict.fromkeys(resources, UNKNOWN))
+    try:
+        found = await read_all(changes)
+    except MissedChangesError as error:
+        _LOG.info("apiext does not tell all changes, comparing all objects", group=transition.group.name, error=str(error))
+        return False
     async with HostStore.open(transition.clients.host_etcd, transition.clients.host_encryption) as store:
-        for name, one in resources.items():
-            try:
-                found = await changes[name].read(await current_revision(transition.clients.apiext, one))
-            except MissedChangesError:
-                return False
-            await store.apply(one, found)
+        for name, changed in found.items():
+            await store.apply(resources[name], changed)
     return True
 
 

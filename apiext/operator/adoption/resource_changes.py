@@ -8,9 +8,10 @@ all changes up to R.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Final
+from typing import Final, cast
 
 import orjson
 
@@ -38,21 +39,25 @@ class ResourceChanges:
     def __init__(self, api: ApiClient, of: AdoptedResource, revision: int) -> None:
         self._api = api
         self._of = of
-        self.revision = str(revision)
+        self.revision = revision
         """All changes up to it were returned."""
 
-    async def read(self, up_to: int = 0) -> list[Difference]:
-        """Return the latest change of each object that changed: those of the next seconds, or all up to a revision, and then no longer.
+    async def read(self) -> list[Difference]:
+        """Return the latest change of each object that has changed until now.
 
         Raises:
-            MissedChangesError: the server does not tell them, or not soon enough.
+            ApiError: the server cannot be asked.
+            MissedChangesError: it does not tell all changes, or not soon enough.
         """
-        try:
-            async with aclosing(self._changes(up_to)) as changes:
-                found = {key: change async for key, change in changes}
-        except WebhookError as error:
-            raise MissedChangesError(str(error)) from error
-        if int(self.revision) < up_to:
+        up_to = await current_revision(self._api, self._of)
+        found: dict[str, Difference] = {}
+        if up_to > self.revision:
+            try:
+                async with aclosing(self._changes(up_to)) as changes:
+                    found = {key: change async for key, change in changes}
+            except WebhookError as error:
+                raise MissedChangesError(str(error)) from error
+        if self.revision < up_to:
             raise MissedChangesError(f"the server told changes up to revision {self.revision} of {up_to} only")
         return list(found.values())
 
@@ -66,13 +71,32 @@ class ResourceChanges:
                 kind, content = event["type"], event["object"]
                 if kind == _ERROR:
                     raise MissedChangesError(str(content.get("message")))
-                revision = content["metadata"]["resourceVersion"]
+                revision = int(content["metadata"]["resourceVersion"])
                 if kind != _BOOKMARK:
                     one = stored_object(content)
                     yield one.key, Difference(None, one) if kind == _DELETED else Difference(one, None)
                 self.revision = revision
-                if 0 < up_to <= int(revision):
+                if revision >= up_to:
                     return
+
+
+async def changes_from_now(api: ApiClient, resources: Mapping[str, AdoptedResource]) -> dict[str, ResourceChanges]:
+    """Return the later changes of resources, by definition. Raises ApiError."""
+    return {name: ResourceChanges(api, one, await current_revision(api, one)) for name, one in resources.items()}
+
+
+async def read_all(changes: Mapping[str, ResourceChanges]) -> dict[str, list[Difference]]:
+    """Return what has changed until now, by definition; all are read together, since each may wait for seconds.
+
+    Raises:
+        ApiError: the server cannot be asked.
+        MissedChangesError: it does not tell all changes.
+    """
+    found = await asyncio.gather(*(one.read() for one in changes.values()), return_exceptions=True)
+    for error in found:
+        if isinstance(error, BaseException):
+            raise error
+    return dict(zip(changes, cast("list[list[Difference]]", found), strict=True))
 
 
 async def current_revision(api: ApiClient, of: AdoptedResource) -> int:

@@ -31,7 +31,7 @@ from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext, list_objects, resource
 from apiext.operator.adoption.polling import retry_on_codes, until
-from apiext.operator.adoption.resource_changes import MissedChangesError, ResourceChanges, current_revision
+from apiext.operator.adoption.resource_changes import MissedChangesError, ResourceChanges, changes_from_now, current_revision, read_all
 from apiext.operator.adoption.store_diff import (
     EMPTY,
     UNKNOWN,
@@ -51,8 +51,10 @@ from apiext.operator.host_definitions import ConditionReason, stored_versions
 _LOG: Final = get_logger(__name__)
 _SERVES: Final = "apiext serves the group"
 _ADMISSION: Final = "/readyz/admission"
-SETTLE_SECONDS: Final = 1.0
-"""Pause after the host has stopped writing: requests that were admitted before end within it."""
+SETTLE_SECONDS: Final = 2.0
+"""Pause after the host has stopped writing: requests that were admitted before end within it, and further kube-apiservers stop, too."""
+HELD_SETTLE_SECONDS: Final = 1.0
+"""The same if the host asks apiext before writes: all kube-apiservers do before they know the policy."""
 _FEW_CHANGES: Final = 500
 """Changed objects that are copied while clients wait."""
 _MAX_CATCH_UPS: Final = 5
@@ -246,8 +248,7 @@ async def _copy_all(transition: Transition, copied: Mapping[str, AdoptedResource
 
     Nothing is returned if the host cannot tell them.
     """
-    host = transition.clients.host
-    changes = {name: ResourceChanges(host, one, await current_revision(host, one)) for name, one in copied.items()}
+    changes = await changes_from_now(transition.clients.host, copied)
     async with transition.progress(ConditionReason.ADOPTING, "objects copied: {done} of {total}") as progress:
         for name, one in copied.items():
             await _copy(transition, one, progress.of(name))
@@ -256,7 +257,7 @@ async def _copy_all(transition: Transition, copied: Mapping[str, AdoptedResource
         for one in served_resources([transition.group.crds[name]]):
             await check_conversion(transition.clients.apiext, one)
     for _ in range(_MAX_CATCH_UPS):
-        count = await _catch_up(transition, copied, changes)
+        count = await _catch_up(transition, changes)
         if count is None:
             return {}
         if count <= _FEW_CHANGES:
@@ -264,24 +265,22 @@ async def _copy_all(transition: Transition, copied: Mapping[str, AdoptedResource
     return changes
 
 
-async def _catch_up(transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, ResourceChanges]) -> int | None:
+async def _catch_up(transition: Transition, changes: Mapping[str, ResourceChanges]) -> int | None:
     """Import all changes until now; return the number of changed objects, None if the host does not tell all of them."""
-    count = 0
-    for name, later in changes.items():
-        try:
-            found = await later.read(await current_revision(transition.clients.host, copied[name]))
-        except MissedChangesError as error:
-            _LOG.info("host does not tell all changes, comparing all objects", group=transition.group.name, error=str(error))
-            return None
+    try:
+        found = await read_all(changes)
+    except MissedChangesError as error:
+        _LOG.info("host does not tell all changes, comparing all objects", group=transition.group.name, error=str(error))
+        return None
+    for name, changed in found.items():
         importer = Importer(transition.clients.apiext, name)
         try:
-            for change in found:
+            for change in changed:
                 await importer.add(change)
             await importer.flush()
         finally:
             await importer.close()
-        count += len(found)
-    return count
+    return sum(map(len, found.values()))
 
 
 async def _copy_rest(
@@ -292,9 +291,8 @@ async def _copy_rest(
     The host tells the changes since the copy, so that clients wait for a moment only. If it cannot, all objects are compared.
     """
     if changes:
-        # requests that were admitted before the host stopped writing end within it
-        await asyncio.sleep(SETTLE_SECONDS)
-        if await _catch_up(transition, copied, changes) is not None:
+        await asyncio.sleep(HELD_SETTLE_SECONDS if transition.policy.is_held else SETTLE_SECONDS)
+        if await _catch_up(transition, changes) is not None:
             return dict.fromkeys(copied, UNKNOWN)
     return await _copy_until_equal(transition, copied)
 

@@ -46,15 +46,16 @@ class WriteHold:
         """Create the configuration with these metadata for these resources of the group, or update it. Raises ApiError."""
         await put_document(self._host, WEBHOOKS, {"metadata": metadata, "webhooks": self._webhooks(plurals)}, "webhooks")
 
-    async def wait(self, *, held: bool) -> None:
-        """Wait until the host holds writes, or does not any more, at most PATIENCE_SECONDS. Raises ApiError."""
+    async def wait(self, *, held: bool) -> bool:
+        """Wait until the host holds writes, or does not any more; return False after PATIENCE_SECONDS. Raises ApiError."""
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE_SECONDS
         while await self.holds() is not held:
             if loop.time() > end:
                 _LOG.warning("host does not ask apiext whether to hold writes: its policy refuses them", group=self._group, held=held)
-                return
+                return False
             await asyncio.sleep(_POLL_SECONDS)
+        return True
 
     async def holds(self) -> bool:
         """Return whether the host holds a write of the probe. Raises ApiError for another refusal."""

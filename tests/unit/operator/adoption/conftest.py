@@ -31,6 +31,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
 
     monkeypatch.setattr(HostStore, "open", opened)
     monkeypatch.setattr("apiext.operator.adoption.takeover.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.takeover.HELD_SETTLE_SECONDS", 0.0)
     monkeypatch.setattr("apiext.operator.adoption.handover.CLIENT_RESTART_SECONDS", 0.0)
     monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 30.0)
     return make

@@ -40,7 +40,13 @@ ALONE: Final[tuple[dict[int, Sequence[Action]], int]] = ({}, 0)
 @pytest.fixture(autouse=True, scope="module")
 def _at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("takeover.SETTLE_SECONDS", "handover.CLIENT_RESTART_SECONDS", "polling.TIMEOUT_SECONDS", "transition.CHECK_SECONDS"):
+        for name in (
+            "takeover.SETTLE_SECONDS",
+            "takeover.HELD_SETTLE_SECONDS",
+            "handover.CLIENT_RESTART_SECONDS",
+            "polling.TIMEOUT_SECONDS",
+            "transition.CHECK_SECONDS",
+        ):
             patch.setattr(f"apiext.operator.adoption.{name}", 0.0)
         yield
 

@@ -19,9 +19,15 @@ RESOURCE = AdoptedResource("widgets.example.com", "example.com", "v1", "widgets"
 class _Host:
     """A host that answers each watch with events."""
 
-    def __init__(self, *watches: Sequence[Any] | Exception) -> None:
+    def __init__(self, *watches: Sequence[Any] | Exception, revisions: Sequence[int] = (15,)) -> None:
         self._watches = list(watches)
+        self._revisions = list(revisions)
         self.paths: list[str] = []
+
+    async def ask(self, path: str, **_: Any) -> tuple[int, bytes]:
+        """Return an empty list at the next revision."""
+        assert path == f"{RESOURCE.path}?limit=1"
+        return 200, orjson.dumps({"metadata": {"resourceVersion": str(self._revisions.pop(0))}, "items": []})
 
     @asynccontextmanager
     async def lines(self, path: str, *, longest: float, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -52,7 +58,7 @@ def _changes(host: _Host, revision: int = 10) -> ResourceChanges:
 
 
 async def test_returns_the_latest_change_of_each_object() -> None:
-    """Return objects as they are now, deletions too, up to a bookmark; the next call continues there."""
+    """Return objects as they are now, deletions too, up to a bookmark; the next call continues there, and asks for nothing in vain."""
     host = _Host(
         [
             event("ADDED", 11, "a", n=1),
@@ -62,10 +68,11 @@ async def test_returns_the_latest_change_of_each_object() -> None:
             event("ADDED", 21, "c"),
         ],
         [event("BOOKMARK", 20), event("ADDED", 21, "c", n=1), event("BOOKMARK", 30)],
+        revisions=(15, 30, 30),
     )
     changes = _changes(host)
 
-    first, second = await changes.read(15), await changes.read(30)
+    first, second, third = await changes.read(), await changes.read(), await changes.read()
 
     assert [(one.wanted and (one.wanted.key, one.wanted.content["spec"]), one.present and one.present.key) for one in first] == [
         (("default/a", {"n": 2}), None),
@@ -73,6 +80,7 @@ async def test_returns_the_latest_change_of_each_object() -> None:
     ]
     assert all("resourceVersion" not in one.wanted.content["metadata"] for one in first if one.wanted)
     assert [one.wanted.key for one in second if one.wanted] == ["default/c"]
+    assert third == []
     query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=3"
     assert host.paths == [f"{RESOURCE.path}?{query}&resourceVersion={revision}" for revision in (10, 20)]
 
@@ -90,4 +98,4 @@ async def test_returns_the_latest_change_of_each_object() -> None:
 async def test_says_that_changes_are_missing(watch: Sequence[Any] | Exception) -> None:
     """Fail unless all changes were told."""
     with pytest.raises(MissedChangesError):
-        await _changes(_Host(watch)).read(15)
+        await _changes(_Host(watch)).read()

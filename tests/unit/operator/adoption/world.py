@@ -141,6 +141,7 @@ class World:
             return not refused
         if self.phase(plural) != host_annotations.SERVING:
             return False
+        self._next()
         if spec is None:
             self.objects[name].pop(key, None)
         else:
@@ -373,6 +374,7 @@ class World:
 
     def put(self, key: str, value: Any) -> None:
         """Write to the host's etcd synchronously."""
+        self._next()
         found = self.backend.state.get(key)
         data = json.dumps(value).encode()
         if value is None:
