@@ -6,9 +6,9 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -227,16 +227,21 @@ class Pair:
         for side, crd in itertools.product(sides, crds):
             wait_for_code(side, Step("GET", _collection(crd)), http.client.OK)
             _date_back(side, f"{_DEFINITIONS}/{crd['metadata']['name']}")
-        try:
+        with ExitStack() as stack:
+            # each side, although the other one fails
+            for side in reversed(sides):
+                stack.callback(_remove, side, crds)
             yield
-        finally:
-            paths = [f"{_DEFINITIONS}/{crd['metadata']['name']}" for crd in crds]
-            for side in sides:
-                for path, crd in zip(paths, crds, strict=True):
-                    _remove_finalizers(side, _collection(crd))
-                    side.raw(Step("DELETE", path))
-                for path in paths:
-                    wait_for_removal(side, path)
+
+
+def _remove(side: Side, crds: Sequence[dict[str, Any]]) -> None:
+    """Delete CRDs with their objects, and wait until they are gone."""
+    paths = [f"{_DEFINITIONS}/{crd['metadata']['name']}" for crd in crds]
+    for path, crd in zip(paths, crds, strict=True):
+        _remove_finalizers(side, _collection(crd))
+        side.raw(Step("DELETE", path))
+    for path in paths:
+        wait_for_removal(side, path)
 
 
 def _holds(answer: Answer, text: str) -> bool:
