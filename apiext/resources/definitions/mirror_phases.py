@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 RETRY_AFTER: Final = 1
 """Seconds until clients retry a refused request. Phases that refuse requests are short."""
+_RETURN_RETRY_AFTER: Final = 3
+"""The same for writes while instances are returned, which takes ten seconds and more: client-go sends a request ten times again."""
 FOREIGN: Final = frozenset({IMPORTING, LEAVING})
 """Phases in which the other server owns the instances: the objects in this store are copies."""
 
@@ -30,8 +32,10 @@ def check_write(definition: Definition) -> None:
     phase = definition.phase
     if phase is None or phase == SERVING:
         return
-    why = "is being imported from another server" if phase == IMPORTING else "is being returned to the server that it was imported from"
-    raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written now", RETRY_AFTER)
+    why, seconds = "is being returned to the server that it was imported from", _RETURN_RETRY_AFTER
+    if phase == IMPORTING:
+        why, seconds = "is being imported from another server", RETRY_AFTER
+    raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written now", seconds)
 
 
 def check_import(definition: Definition) -> None:
