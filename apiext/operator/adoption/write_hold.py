@@ -27,9 +27,9 @@ from apiext.operator.apiservice_owner import ServiceTarget
 
 _LOG: Final = get_logger(__name__)
 WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-_CALL_SECONDS: Final = 2
+_CALL_SECONDS: Final = 5
 """Seconds in which apiext must answer the host."""
-PATIENCE_SECONDS: Final = 5.0
+PATIENCE_SECONDS: Final = 10.0
 """Seconds in which the host must begin to ask apiext; then the policy alone refuses writes."""
 _POLL_SECONDS: Final = 0.1
 
