@@ -47,6 +47,7 @@ CLUSTER_WIDE: Final = {
     OPERATOR: {
         "create,delete,get,list,patch,watch apiservices.apiregistration.k8s.io",
         "create,delete,get,list,patch,update validatingadmissionpolicies.admissionregistration.k8s.io",
+        "create,delete,get,list,update mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "create,delete,get,update validatingadmissionpolicybindings.admissionregistration.k8s.io",
         "delete,get,list,patch,watch customresourcedefinitions.apiextensions.k8s.io",
         "get /metrics",

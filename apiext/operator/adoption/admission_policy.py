@@ -28,7 +28,7 @@ from apiext.base.meta.host_annotations import MANAGED_BY, MANAGER, POLICY_PREFIX
 from apiext.operator.adoption.host_documents import PROBE_PATH, fingerprint, put_document
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import ContentSummary
-from apiext.operator.adoption.write_hold import WEBHOOKS, WriteHold
+from apiext.operator.adoption.write_hold import WriteHold, configurations, delete_configuration
 from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.apiservice_owner import ServiceTarget
 from apiext.operator.group_state import annotations_of
@@ -69,8 +69,7 @@ class Policy:
         resources = sorted(plurals)
         policy, binding = self._documents(resources)
         held = None
-        if self._hold is not None:
-            await self._hold.ensure(policy["metadata"], resources)
+        if self._hold is not None and await self._hold.ensure(policy["metadata"], resources):
             held = partial(self._await_hold, self._hold)
         await put_document(self._host, _POLICIES, policy, "spec", held)
         await put_document(self._host, _BINDINGS, binding, "spec")
@@ -121,15 +120,12 @@ class Policy:
     async def _delete_policy(self) -> None:
         # delete the policy first: an existing policy then proves that it was always enforced
         for collection in (_POLICIES, _BINDINGS):
-            await self._delete(collection)
+            if await self._host.find(f"{collection}/{self.name}") is not None:
+                await self._host.delete(f"{collection}/{self.name}")
 
     async def _release(self) -> None:
         """Let the host pass on writes: last, so that none is refused for which clients do not try again."""
-        await self._delete(WEBHOOKS)
-
-    async def _delete(self, collection: str) -> None:
-        if await self._host.find(f"{collection}/{self.name}") is not None:
-            await self._host.delete(f"{collection}/{self.name}")
+        await delete_configuration(self._host, self.name)
 
     def _documents(self, plurals: list[str]) -> tuple[Json, Json]:
         metadata = {"name": self.name, "labels": {MANAGED_BY: MANAGER}, "annotations": {host_annotations.SERVICE: self._service}}
@@ -165,7 +161,7 @@ class Policy:
 
 async def groups_with_policy(host: ApiClient, service: str) -> set[str]:
     """Return the groups that have a policy, or a webhook before it, of the apiext behind a Service. Raises ApiError."""
-    found = [*await host.items(_POLICIES), *await host.items(WEBHOOKS)]
+    found = [*await host.items(_POLICIES), *await configurations(host)]
     ours = (one["metadata"]["name"] for one in found if is_ours(one, service))
     return {name.removeprefix(POLICY_PREFIX) for name in ours if name.startswith(POLICY_PREFIX)}
 

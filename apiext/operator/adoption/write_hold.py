@@ -8,7 +8,8 @@ Behaviour of kube-apiserver 1.37, as measured and in its order of admission plug
   called, the host passes the write on (failurePolicy Ignore), and the policy refuses it with 403.
 - It is asked for what the policy denies, but not for objects that do not exist (404).
 
-A dry-run create of a ConfigMap tests the webhook, as it does the policy.
+A dry-run create of a ConfigMap tests the webhook, as it does the policy. An operator that may not write webhook configurations does
+without.
 """
 
 from __future__ import annotations
@@ -42,9 +43,20 @@ class WriteHold:
         self._group = group
         self._target = target
 
-    async def ensure(self, metadata: Json, plurals: Sequence[str]) -> None:
-        """Create the configuration with these metadata for these resources of the group, or update it. Raises ApiError."""
-        await put_document(self._host, WEBHOOKS, {"metadata": metadata, "webhooks": self._webhooks(plurals)}, "webhooks")
+    async def ensure(self, metadata: Json, plurals: Sequence[str]) -> bool:
+        """Create the configuration with these metadata for these resources of the group, or update it; return whether that is allowed.
+
+        Raises:
+            ApiError: a call failed.
+        """
+        try:
+            await put_document(self._host, WEBHOOKS, {"metadata": metadata, "webhooks": self._webhooks(plurals)}, "webhooks")
+        except ApiError as error:
+            if error.code != HTTPStatus.FORBIDDEN:
+                raise
+            _LOG.warning("writes are not held but refused while the group moves", group=self._group, error=str(error))
+            return False
+        return True
 
     async def wait(self, *, held: bool) -> bool:
         """Wait until the host holds writes, or does not any more; return False after PATIENCE_SECONDS. Raises ApiError."""
@@ -94,3 +106,24 @@ class WriteHold:
         }
         held: list[Json] = [{"name": f"hold.{host_annotations.DOMAIN}", "rules": [writes]}] if resources else []
         return [called | one for one in (*held, probe)]
+
+
+async def configurations(host: ApiClient) -> list[Json]:
+    """Return all webhook configurations, none if the operator may not list them. Raises ApiError."""
+    try:
+        return await host.items(WEBHOOKS)
+    except ApiError as error:
+        if error.code != HTTPStatus.FORBIDDEN:
+            raise
+        return []
+
+
+async def delete_configuration(host: ApiClient, name: str) -> None:
+    """Delete a configuration if there is one that the operator may see. Raises ApiError."""
+    try:
+        await host.get(f"{WEBHOOKS}/{name}")
+    except ApiError as error:
+        if error.code not in {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}:
+            raise
+        return
+    await host.delete(f"{WEBHOOKS}/{name}")

@@ -52,6 +52,20 @@ async def test_goes_on_without_a_webhook_that_is_not_called(monkeypatch: pytest.
     assert one.denies_writes
 
 
+async def test_goes_on_without_the_right_to_write_webhooks() -> None:
+    """Let the policy refuse writes if the operator may not write webhook configurations."""
+    one = World()
+    one.forbids_webhooks = True
+    policy = _policy(one)
+
+    await policy.ensure(["widgets"])
+    await policy.wait_until_enforced(["widgets"])
+    assert (one.holds_writes, one.denies_writes) == (False, True)
+    await policy.remove()
+
+    assert not one.denies_writes
+
+
 @pytest.mark.parametrize("left", [POLICIES, WEBHOOKS])
 async def test_finds_what_an_ended_operator_left(left: str) -> None:
     """Name a group of which only one of the two is there."""

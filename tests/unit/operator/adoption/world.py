@@ -63,6 +63,8 @@ class World:
         self.inconvertible: set[str] = set()
         """The versions that apiext cannot convert its objects to."""
         self.watches_reset: list[str] = []
+        self.forbids_webhooks = False
+        """Whether the operator may not see and write webhook configurations."""
         self.tells_changes = True
         """Whether the host can be watched."""
         self.calls = 0
@@ -261,6 +263,8 @@ class World:
 
     def _stored(self, method: str, path: str, body: Any) -> Answer:
         path = path.removesuffix("/status")
+        if self.forbids_webhooks and path.startswith(WEBHOOKS):
+            return _status(403, "forbidden")
         found = self.host.get(path)
         if method == "POST":
             self.host[f"{path}/{body['metadata']['name']}"] = body
