@@ -139,52 +139,50 @@ def filled(group: Group, count: int = 6) -> Objects:
     return found
 
 
-def test_goes_on_serving_a_replaced_definition(cluster: AggregatedCluster) -> None:
-    """Restore what a replacement removed, say so, and end the deletion of a definition that is replaced once more."""
-    group = Group(cluster, "replaced.example.com")
+@contextmanager
+def served(cluster: AggregatedCluster, name: str, operator: str, *arguments: str) -> Iterator[tuple[Group, Objects]]:
+    """Let an operator adopt a group whose objects then change, and watch them."""
+    group = Group(cluster, name)
     objects = filled(group)
-    with cluster.another_operator("without-etcd"):
+    with cluster.another_operator(operator, *arguments):
         group.label()
         group.until("Serving")
         objects.strip("o1")
         objects.remove("o0")
-
         with objects.watched():
-            replace(group, labelled=False)
-            group.until("HandOverBlocked")
-            until(lambda: is_held(group))
-            assert any(INSTANCES_FINALIZER in message for message in events(group, "Repaired"))
-            assert group.condition()[0] == "True"
+            yield group, objects
 
-            group.label()
-            group.until("Serving")
-            replace(group, labelled=True)
-            until(lambda: is_held(group))
-            assert group.condition()[:2] == ("True", "Serving")
 
-            replace(group, labelled=False)
-            cluster.host.must("DELETE", f"{CRDS}/widgets.{group.name}")
-            until(lambda: shown(group) == objects.kept)
-            for name in sorted(objects.kept):
-                objects.strip(name)
-            assert_nothing_left(group)
+def test_goes_on_serving_a_replaced_definition(cluster: AggregatedCluster) -> None:
+    """Restore what a replacement removed, say so, and end the deletion of a definition that is replaced once more."""
+    with served(cluster, "replaced.example.com", "without-etcd") as (group, objects):
+        replace(group, labelled=False)
+        group.until("HandOverBlocked")
+        until(lambda: is_held(group))
+        assert any(INSTANCES_FINALIZER in message for message in events(group, "Repaired"))
+        assert group.condition()[0] == "True"
+
+        group.label()
+        group.until("Serving")
+        replace(group, labelled=True)
+        until(lambda: is_held(group))
+        assert group.condition()[:2] == ("True", "Serving")
+
+        replace(group, labelled=False)
+        cluster.host.must("DELETE", f"{CRDS}/widgets.{group.name}")
+        until(lambda: shown(group) == objects.kept)
+        for name in sorted(objects.kept):
+            objects.strip(name)
+        assert_nothing_left(group)
 
 
 def test_hands_over_a_replaced_definition(cluster: AggregatedCluster) -> None:
     """Hand a group over whose definition was replaced, and say so on it."""
-    group = Group(cluster, "handed.example.com")
-    objects = filled(group)
-    with cluster.another_operator("with-etcd", f"--host-etcd-servers={cluster.plane.etcd_url}"):
-        group.label()
-        group.until("Serving")
-        objects.strip("o1")
-        objects.remove("o0")
-
-        with objects.watched():
-            replace(group, labelled=False)
-            group.until("HandedOver")
-            until(lambda: group.leftovers == [])
-        assert shown(group) == objects.present
+    with served(cluster, "handed.example.com", "with-etcd", f"--host-etcd-servers={cluster.plane.etcd_url}") as (group, objects):
+        replace(group, labelled=False)
+        group.until("HandedOver")
+        until(lambda: group.leftovers == [])
+    assert shown(group) == objects.present
 
 
 def test_deletes_one_of_several_definitions_without_etcd(cluster: AggregatedCluster) -> None:

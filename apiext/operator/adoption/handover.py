@@ -143,7 +143,7 @@ async def _write_ahead(transition: Transition, serving: list[str]) -> dict[str, 
     if transition.clients.host_etcd is None:
         return {}
     changes = await changes_from_now(transition.clients.apiext, transition.resources(serving))
-    await _write_back(transition, serving)
+    await _write_all(transition, serving)
     return changes
 
 
@@ -171,9 +171,14 @@ async def _write_back(transition: Transition, frozen: list[str]) -> None:
     if obstacle:
         # an obstacle since the first check
         raise ApiError(obstacle)
+    await _write_all(transition, frozen)
+
+
+async def _write_all(transition: Transition, names: list[str]) -> None:
+    """Write all objects that differ, if the host's etcd is known, and record them."""
     if transition.clients.host_etcd is None:
         return
-    resources = transition.resources(frozen)
+    resources = transition.resources(names)
     record = await transition.policy.read()
     others = {name: one for name, one in record.summaries.items() if name not in resources}
     # writes make the recorded summaries invalid

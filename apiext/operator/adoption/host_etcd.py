@@ -105,17 +105,19 @@ class HostStore:
 
     async def apply(self, of: AdoptedResource, changes: Iterable[Difference]) -> None:
         """Write changes of whose present objects nothing is known. Raises ApiError if a key changes meanwhile, and BackendError."""
-        prefix = self._below(of)
-        known = []
-        for change in changes:
-            key = (change.wanted or change.present or _NOTHING).key
-            found, _revision = await self._backend.get(f"{prefix}{key}")
-            if found is not None:
-                _check_decrypted(found.value, of.definition)
-                known.append(Difference(change.wanted, _stored_object(key, found.value, found.revision)))
-            elif change.wanted is not None:
-                known.append(Difference(change.wanted, None))
-        await self.write(of, known)
+        found = list(changes)
+        for first in range(0, len(found), _MAX_CONCURRENT_WRITES):
+            known = await asyncio.gather(*(self._with_present(of, one) for one in found[first : first + _MAX_CONCURRENT_WRITES]))
+            await self.write(of, (one for one in known if one.wanted or one.present))
+
+    async def _with_present(self, of: AdoptedResource, change: Difference) -> Difference:
+        """Return a change with the object that it replaces."""
+        key = (change.wanted or change.present or _NOTHING).key
+        found, _revision = await self._backend.get(f"{self._below(of)}{key}")
+        if found is None:
+            return Difference(change.wanted, None)
+        _check_decrypted(found.value, of.definition)
+        return Difference(change.wanted, _stored_object(key, found.value, found.revision))
 
     async def _write(self, of: AdoptedResource, difference: Difference) -> None:
         wanted, present = difference.wanted, difference.present

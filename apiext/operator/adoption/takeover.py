@@ -286,7 +286,7 @@ async def _catch_up(transition: Transition, changes: Mapping[str, ResourceChange
 async def _copy_rest(
     transition: Transition, copied: Mapping[str, AdoptedResource], changes: Mapping[str, ResourceChanges]
 ) -> dict[str, ContentSummary]:
-    """Copy what is left once the host has stopped writing; return what was copied, as far as it is known.
+    """Copy the rest once the host has stopped writing; return a summary of the objects by definition, UNKNOWN unless all were read.
 
     The host tells the changes since the copy, so that clients wait for a moment only. If it cannot, all objects are compared.
     """
