@@ -132,7 +132,7 @@ def test_moves_a_group_to_apiext_and_back(cluster: AggregatedCluster, operator: 
         assert_kept(list(busy), [item for item in written(group) if item["metadata"]["name"] in {n for w in busy for n in w.held}])
         assert group.revision() < REVISION_BASE
         assert plain(group.items(), "o-") == before
-        assert group.leftovers == []
+        until(lambda: group.leftovers == [])
         follow(group, informers)
 
     cluster.host.must("DELETE", "/api/v1/namespaces/default/configmaps/owner")
